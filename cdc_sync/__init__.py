@@ -1,0 +1,1 @@
+"""Keep lake tables equal to their source tables, rows and schema."""

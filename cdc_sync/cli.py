@@ -1,0 +1,209 @@
+"""The command line: parses, calls one function of `commands`, has `output` print what it returned."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from cdc_sync import commands, log, output
+from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.errors import CdcSyncError
+from cdc_sync.signals import INTERRUPTED, interruptible
+
+USAGE = 2
+"""Exit code for a command line that cannot be understood, the same as for such a configuration."""
+
+app = typer.Typer(
+    name="cdc-sync",
+    help="Keeps lake tables equal to the operational tables Debezium captures, rows and schema.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+ConfigPath = Annotated[str, typer.Argument(metavar="CONFIG", help="The pipeline's YAML file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log JSON lines on stderr.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Style:
+    """How to print; given before the command or after it."""
+
+    as_json: bool
+    verbose: bool
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cdc-sync {metadata.version('cdc-sync')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    ctx: typer.Context,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    ctx.obj = _Style(as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def validate(
+    ctx: typer.Context,
+    config: ConfigPath,
+    check: Annotated[bool, typer.Option("--check", help="Ask Kafka which topics match.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Check a configuration and warn of what it may regret."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.validate, check=check))
+
+
+@app.command()
+def run(
+    ctx: typer.Context,
+    config: ConfigPath,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now was read.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Keep the target tables equal to their sources until stopped."""
+
+    def command(loaded: Config) -> object:
+        return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
+
+    _with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
+def status(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show how every table stands, and what was not applied."""
+    _with_config(ctx, config, as_json, verbose, commands.status)
+
+
+@app.command()
+def history(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str | None, typer.Argument(help="database.schema.table, or its end.", show_default=False)] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show the schema versions of one table, or of all, with the evidence for each change."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.history, table=table))
+
+
+@app.command()
+def diff(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    before: Annotated[int, typer.Argument(metavar="V1", min=1, help="A version number.", show_default=False)],
+    after: Annotated[int, typer.Argument(metavar="V2", min=1, help="Another one.", show_default=False)],
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what leads from one version of a table to another."""
+    _with_config(
+        ctx,
+        config,
+        as_json,
+        verbose,
+        lambda loaded: commands.diff(loaded, table=table, before=before, after=after),
+    )
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    config: ConfigPath,
+    into: Annotated[str, typer.Option("--into", help="A new folder for state and tables.", show_default=False)],
+    batch_size: Annotated[int | None, typer.Option("--batch-size", min=1, help="Offsets per batch.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Read the topics from their beginning into a folder of its own."""
+    _with_config(
+        ctx,
+        config,
+        as_json,
+        verbose,
+        lambda loaded: interruptible(lambda _: commands.replay(loaded, into=into, batch_size=batch_size)),
+    )
+
+
+@app.command()
+def demo(
+    ctx: typer.Context,
+    folder: Annotated[str | None, typer.Option("--dir", help="Where to work; a temporary folder if unset.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave everything running until interrupted.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show the whole way from a database to a lake table on this machine."""
+    style = _style(ctx, as_json, verbose)
+    _guarded(style, (), lambda: interruptible(lambda stop: commands.demo(folder=folder, keep=keep, stop=stop)))
+
+
+def _style(ctx: typer.Context, as_json: bool, verbose: bool) -> _Style:
+    before: _Style = ctx.obj
+    return _Style(as_json=as_json or before.as_json, verbose=verbose or before.verbose)
+
+
+def _with_config(
+    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], object]
+) -> None:
+    style = _style(ctx, as_json, verbose)
+    loaded: list[Config] = []
+    _guarded(style, (), lambda: loaded.append(load_config(path)), quiet=True)
+    config = loaded[0]
+    _guarded(style, tuple(config.secrets), lambda: command(config))
+
+
+def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], object], *, quiet: bool = False) -> None:
+    """Do the work and print its result; turn a failure into one line and an exit code."""
+    log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
+    try:
+        value = work()
+    except CdcSyncError as error:
+        message, exit_code = str(error), error.exit_code
+        cause: BaseException = error
+    except KeyboardInterrupt as error:
+        message, exit_code, cause = "Interrupted", INTERRUPTED, error
+    except Exception as error:
+        # The last door: nothing reaches the user as a bare traceback.
+        message = f"Cannot go on: {type(error).__name__}: {error}; --verbose shows where, please report it"
+        exit_code, cause = 1, error
+    else:
+        if not quiet:
+            output.show(value, as_json=style.as_json, secrets=secrets)
+        return
+    if style.verbose:
+        sys.stderr.write(redact("".join(traceback.format_exception(cause)), secrets))
+    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
+    raise typer.Exit(exit_code)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = typer.main.get_command(app).main(args=given, prog_name="cdc-sync", standalone_mode=False)
+    except Exception as error:
+        # Typer's usage errors: their class moved between typer's releases, their shape did not.
+        if not hasattr(error, "format_message"):
+            raise
+        message = f"Cannot read the command line: {error.format_message().rstrip('.')}; see cdc-sync --help"
+        output.show_error(message, USAGE, as_json="--json" in given)
+        return USAGE
+    return result if isinstance(result, int) else 0

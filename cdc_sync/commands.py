@@ -1,0 +1,249 @@
+"""What the command line can do, as plain functions that return values.
+
+Only `run`, `replay` and `demo` start a JVM; everything they need is imported inside them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from cdc_sync.config import Config
+from cdc_sync.config.advice import advice
+from cdc_sync.errors import CdcSyncError, HistoryError
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.schema.align import Evidence
+from cdc_sync.state import QuarantineCount, StateStore, TableStatus
+from cdc_sync.wording import Phrase, phrases
+
+if TYPE_CHECKING:
+    from cdc_sync.demo import DemoReport
+    from cdc_sync.history.history import History
+    from cdc_sync.history.store import HistoryStore
+    from cdc_sync.job import RunReport
+    from cdc_sync.replay import ReplayReport
+
+_STATUS_PATIENCE = timedelta(seconds=3)
+"""How long `status` waits for Kafka, once: it must answer when Kafka is the thing that is down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A configuration that can be used.
+
+    Attributes:
+        topics: the topics that match now; None if Kafka was not asked.
+    """
+
+    config: Config
+    warnings: tuple[str, ...]
+    topics: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLine(TableStatus):
+    """One table's status with its lag in offsets; None if that is not known."""
+
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """All tables of a pipeline.
+
+    Attributes:
+        kafka_problem: why lags are not known; None if Kafka answered.
+    """
+
+    pipeline: str
+    tables: tuple[TableLine, ...]
+    quarantine: tuple[QuarantineCount, ...]
+    kafka_problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionLine:
+    """One schema version, and how it came about."""
+
+    number: int
+    position: SourcePosition
+    kafka: KafkaPosition
+    snapshot: bool
+    fingerprint: str
+    changes: tuple[Phrase, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHistory:
+    """The versions of one table, oldest first."""
+
+    table: TableId
+    versions: tuple[VersionLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaDifference:
+    """What leads from one version of a table to another."""
+
+    table: TableId
+    before: int
+    after: int
+    changes: tuple[Phrase, ...]
+
+
+def validate(config: Config, *, check: bool = False) -> Validation:
+    """Look a loaded configuration over.
+
+    Args:
+        config: as loaded; loading has refused everything that cannot work.
+        check: also ask Kafka which topics match.
+
+    Raises:
+        KafkaUnavailable, ConfigError: with `check`, if Kafka does not answer or refuses.
+    """
+    warnings = advice(config)
+    topics = None
+    if check:
+        from cdc_sync.kafka import KafkaClient
+
+        topics = KafkaClient(config.kafka).matching_topics(config.kafka)
+        missing = sorted(set(config.kafka.topics or ()) - set(topics))
+        warnings += tuple(f"topic {name} does not exist yet" for name in missing)
+        if config.kafka.topic_pattern is not None and not topics:
+            warnings += ("no topic matches kafka.topic_pattern yet",)
+    return Validation(config=config, warnings=warnings, topics=topics)
+
+
+def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
+    """Keep the targets equal to their sources until `stop` is set, or, with `once`, until all is read."""
+    from cdc_sync import job
+
+    return job.run(config, once=once, stop=stop)
+
+
+def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport:
+    """Read the topics from their beginning into a folder of its own, to compare or to rebuild."""
+    from cdc_sync import replay as replay_
+
+    return replay_.replay(config, into=into, batch_size=batch_size)
+
+
+def demo(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
+    """Show the whole way from a database to a lake table on this machine."""
+    from cdc_sync import demo as demo_
+
+    return demo_.run(folder=folder, keep=keep, stop=stop)
+
+
+def status(config: Config) -> Status:
+    """Tell how every table stands; works without Kafka, only the lag is missing then."""
+    store = StateStore(config.pipeline.root)
+    statuses = store.tables()
+    lags, problem = _lags(config, statuses)
+    return Status(
+        pipeline=config.pipeline.name,
+        tables=tuple(_line(status, lags.get(status.table)) for status in statuses),
+        quarantine=store.quarantine_counts(),
+        kafka_problem=problem,
+    )
+
+
+def _line(status: TableStatus, lag: int | None) -> TableLine:
+    return TableLine(**{item.name: getattr(status, item.name) for item in fields(status)}, lag=lag)
+
+
+def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
+    from cdc_sync.kafka import KafkaClient, lag
+
+    topics = {topic for status in statuses for topic in status.offsets}
+    if not topics:
+        return {}, None
+    patience = min(config.kafka.request_timeout, _STATUS_PATIENCE)
+    try:
+        kafka = KafkaClient(config.kafka.model_copy(update={"request_timeout": patience}), attempts=1)
+        ends, beginnings = kafka.ends(topics), kafka.beginnings(topics)
+    except CdcSyncError as error:
+        return {}, str(error)
+    return {
+        status.table: lag(status.offsets, beginnings, ends)
+        for status in statuses
+        # A topic that is gone has no end: nothing can be said about a table that reads it.
+        if set(status.offsets) <= set(ends)
+    }, None
+
+
+def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...]:
+    """Return the recorded versions of one table, or of all.
+
+    Raises:
+        HistoryError: if no history of this table is recorded.
+    """
+    store = _history_store(config)
+    tables = store.tables() if table is None else (_find_table(store, table),)
+    return tuple(_table_history(store.load(item)) for item in sorted(tables))
+
+
+def _table_history(recorded: History) -> TableHistory:
+    lines = []
+    before = None
+    for version in recorded.versions:
+        lines.append(
+            VersionLine(
+                number=version.number,
+                position=version.position,
+                kafka=version.kafka,
+                snapshot=version.snapshot,
+                fingerprint=version.fingerprint,
+                changes=phrases(version.changes, before, version.schema),
+                evidence=version.evidence,
+            )
+        )
+        before = version.schema
+    return TableHistory(table=recorded.table, versions=tuple(lines))
+
+
+def diff(config: Config, table: str, before: int, after: int) -> SchemaDifference:
+    """Return what leads from version `before` to version `after`; `before` may be the later one.
+
+    Raises:
+        HistoryError: if the table or a version is not recorded.
+    """
+    from cdc_sync.schema.diff import diff as schema_diff
+
+    store = _history_store(config)
+    recorded = store.load(_find_table(store, table))
+    first, last = recorded.version(before).schema, recorded.version(after).schema
+    return SchemaDifference(
+        table=recorded.table,
+        before=before,
+        after=after,
+        changes=phrases(schema_diff(first, last), first, last),
+    )
+
+
+def _history_store(config: Config) -> HistoryStore:
+    from cdc_sync.history.store import HistoryStore
+
+    return HistoryStore(f"{config.pipeline.root}/history")
+
+
+def _find_table(store: HistoryStore, wanted: str) -> TableId:
+    """Find a table by its dotted name, or by as much of its end as no other table shares."""
+    tables = sorted(store.tables())
+    exact = [table for table in tables if str(table) == wanted]
+    found = exact or [table for table in tables if str(table).endswith(f".{wanted}")]
+    match found:
+        case [table]:
+            return table
+        case []:
+            near = difflib.get_close_matches(wanted, [str(table) for table in tables], n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"{len(tables)} tables are recorded"
+            raise HistoryError(f"Cannot find table {wanted!r}: no schema version of it is recorded; {hint}")
+        case _:
+            names = " and ".join(str(table) for table in found)
+            raise HistoryError(f"Cannot choose table {wanted!r}: {names} both end so; write the whole name")

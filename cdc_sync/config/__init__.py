@@ -1,0 +1,38 @@
+"""The configuration: typed YAML that refuses what it does not understand, and says where."""
+
+from cdc_sync.config.load import load_config, parse_config
+from cdc_sync.config.models import (
+    Catalog,
+    Config,
+    Job,
+    Kafka,
+    Limits,
+    Pipeline,
+    Spark,
+    TableRule,
+    Target,
+)
+from cdc_sync.config.routes import route
+from cdc_sync.config.secrets import Secret, redact
+from cdc_sync.naming import Clash, Route, TargetName, check_routes
+
+__all__ = [
+    "Catalog",
+    "Clash",
+    "Config",
+    "Job",
+    "Kafka",
+    "Limits",
+    "Pipeline",
+    "Route",
+    "Secret",
+    "Spark",
+    "TableRule",
+    "Target",
+    "TargetName",
+    "check_routes",
+    "load_config",
+    "parse_config",
+    "redact",
+    "route",
+]

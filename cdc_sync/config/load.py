@@ -1,0 +1,130 @@
+"""From a file to a `Config`, or to one `ConfigError` with its place."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from cdc_sync.config.document import Document, Place, read
+from cdc_sync.config.fields import PROBLEM, describe, kind_words
+from cdc_sync.config.models import Config
+from cdc_sync.config.secrets import UnresolvedError, resolve
+from cdc_sync.errors import ConfigError
+
+
+def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -> Config:
+    """Read and check a configuration file, resolving its references.
+
+    Args:
+        path: the file.
+        environ: what `${env:NAME}` sees; the process's environment if None.
+
+    Raises:
+        ConfigError: with file, line and column of the first problem.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"Cannot read the file: byte {error.start + 1} is not UTF-8", path=str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read the file: {error.strerror}", path=str(path)) from None
+    return parse_config(text, path=str(path), environ=environ)
+
+
+def parse_config(text: str, *, path: str = "<text>", environ: Mapping[str, str] | None = None) -> Config:
+    """Check the text of a configuration; `path` is for messages and `${config_dir}`.
+
+    Raises:
+        ConfigError: as `load_config`.
+    """
+    document = read(text, path)
+    if not isinstance(document.value, dict):
+        raise document.error(
+            f"Cannot use the file: it must be a mapping of keys such as pipeline and kafka, not "
+            f"{describe(document.value)}",
+            (),
+        )
+    known = os.environ if environ is None else environ
+    values = _resolved(document, document.value, (), known)
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        # `from None`: pydantic's own error quotes values.
+        raise _first(document, error) from None
+
+
+def _resolved(document: Document, value: object, place: Place, environ: Mapping[str, str]) -> object:
+    match value:
+        case str():
+            try:
+                config_dir = os.path.dirname(os.path.abspath(document.path))
+                return resolve(value, config_dir=config_dir, environ=environ)
+            except UnresolvedError as error:
+                raise document.error(f"Cannot resolve {dotted(place)}: {error}", place) from None
+        case dict():
+            return {key: _resolved(document, item, (*place, key), environ) for key, item in value.items()}
+        case tuple():
+            return tuple(_resolved(document, item, (*place, i), environ) for i, item in enumerate(value))
+        case _:
+            return value
+
+
+def dotted(place: Place) -> str:
+    """Write a place the way people say it: `tables[0].target`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return text.removeprefix(".") or "the file"
+
+
+def _first(document: Document, error: ValidationError) -> ConfigError:
+    """Choose what to report: the first in the file, but a misspelt key before what it makes look missing."""
+    problems = [(found["type"], _translated(document, dict(found))) for found in error.errors(include_url=False)]
+    return min(problems, key=lambda found: (found[0] != "extra_forbidden", found[1].line, found[1].column))[1]
+
+
+def _translated(document: Document, found: dict[str, Any]) -> ConfigError:
+    place: Place = tuple(step for step in found["loc"] if step != "[key]")
+    match found["type"]:
+        case "extra_forbidden":
+            reason = f"unknown key{_hint(place)}"
+            return document.error(f"Cannot use {dotted(place)}: {reason}", place, at_key=True)
+        case "missing":
+            owner = dotted(place[:-1])
+            return document.error(
+                f"Cannot use {owner}: key {place[-1]!r} is missing; add it (conf/reference.yaml explains every key)",
+                place[:-1],
+                at_key=True,
+            )
+        case kind if kind == PROBLEM:
+            place = (*place, *found["ctx"]["at"])
+            return document.error(f"Cannot use {dotted(place)}: it {found['ctx']['reason']}", place)
+        case _:
+            reason = kind_words(found) or f"{found['msg'][:1].lower()}{found['msg'][1:]}"
+            return document.error(f"Cannot use {dotted(place)}: it {reason}", place)
+
+
+def _hint(place: Place) -> str:
+    """What the writer of an unknown key may have meant."""
+    key = str(place[-1])
+    places = list(_keys(Config, ()))
+    parent = tuple(step for step in place[:-1] if not isinstance(step, int))
+    siblings = [known[-1] for known in places if known[:-1] == parent]
+    near = difflib.get_close_matches(key, siblings, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    elsewhere = [".".join(known) for known in places if known[-1] == key]
+    if elsewhere:
+        return f"; did you mean {' or '.join(elsewhere)}?"
+    return f"; known here: {', '.join(siblings)}"
+
+
+def _keys(model: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        yield (*above, name)
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                yield from _keys(inner, (*above, name))

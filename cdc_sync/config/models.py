@@ -1,0 +1,276 @@
+"""The typed configuration. Every key is explained in conf/reference.yaml, which a test keeps complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from cdc_sync.config.fields import Duration, Location, Properties, Regex, Scalar, Text, problem
+from cdc_sync.config.java import java_settings
+from cdc_sync.config.routes import check_rules
+from cdc_sync.config.secrets import Secret
+from cdc_sync.config.template import Template, TemplateError
+
+
+class _Section(BaseModel):
+    """A part of the configuration: frozen, and strict about types and unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, validate_default=True
+    )
+
+
+class Pipeline(_Section):
+    """Who the pipeline is and where it keeps what it must not forget."""
+
+    name: Text
+    state: Location = "./state"
+
+    @model_validator(mode="after")
+    def _name_is_a_folder_name(self) -> Pipeline:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", self.name):
+            problem("must be letters, digits, '.', '_' and '-', because a folder is named after it", "name")
+        return self
+
+    @property
+    def root(self) -> str:
+        """Folder or URL below which all files of this pipeline live."""
+        return f"{self.state.rstrip('/')}/{self.name}"
+
+
+class Kafka(_Section):
+    """Where events come from. `properties` goes to both clients, the others to one each."""
+
+    bootstrap_servers: Text
+    topics: tuple[Text, ...] | None = None
+    topic_pattern: Regex | None = None
+    properties: Properties = {}
+    driver_properties: Properties = {}
+    spark_properties: Properties = {}
+    request_timeout: Duration = timedelta(seconds=10)
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+
+    @model_validator(mode="after")
+    def _one_way_to_name_topics(self) -> Kafka:
+        if self.topics is not None and self.topic_pattern is not None:
+            problem("stands beside kafka.topics; keep one of the two", "topic_pattern")
+        if self.topics is None and self.topic_pattern is None:
+            problem("names no topics; add topics (a list) or topic_pattern (a regular expression)")
+        if self.topics is not None and not self.topics:
+            problem("must not be empty", "topics")
+        for index, topic in enumerate(self.topics or ()):
+            if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
+                problem(
+                    "is no topic name: letters, digits, '.', '_' and '-' only; for a pattern use topic_pattern",
+                    "topics",
+                    index,
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _servers_are_named_once(self) -> Kafka:
+        for section in ("properties", "driver_properties", "spark_properties"):
+            for name in ("bootstrap.servers", "kafka.bootstrap.servers"):
+                if name in getattr(self, section):
+                    problem("is set by kafka.bootstrap_servers; remove it here", section, name)
+        return self
+
+    @property
+    def driver_settings(self) -> dict[str, str]:
+        """Settings of the driver's own client (librdkafka's names)."""
+        return {"bootstrap.servers": self.bootstrap_servers, **self.properties, **self.driver_properties}
+
+    @property
+    def spark_settings(self) -> dict[str, str]:
+        """Options of Spark's Kafka source: Java's names, each with the prefix `kafka.`.
+
+        What librdkafka and Java name differently and a log-in needs (SASL user and password, the CA's file) is said
+        once, in librdkafka's words, and translated here; `spark_properties` has the last word.
+        """
+        settings = {"bootstrap.servers": self.bootstrap_servers, **java_settings(self.properties)}
+        return {f"kafka.{name}": value for name, value in {**settings, **self.spark_properties}.items()}
+
+
+class PolicyOverride(_Section):
+    """A table's own answers; None leaves the answer of the policy section."""
+
+    unproven_rename: Literal["add", "pause"] | None = None
+    ambiguous_null: Literal["warn", "pause"] | None = None
+    missing_rows: Literal["pause", "insert"] | None = None
+
+
+class PolicyDefaults(_Section):
+    """What to do where nothing is proven, for tables that say nothing of their own."""
+
+    unproven_rename: Literal["add", "pause"] = "add"
+    ambiguous_null: Literal["warn", "pause"] = "warn"
+    missing_rows: Literal["pause", "insert"] = "pause"
+
+
+class TableRule(_Section):
+    """One rule of the tables section; the first that matches a table wins."""
+
+    table: Text | None = None
+    pattern: Regex | None = None
+    exclude: tuple[Regex, ...] = ()
+    target: Text = "{schema}.{table}"
+    renames: Mapping[str, Text] = {}
+    drops: tuple[Text, ...] = ()
+    initial_values: Mapping[str, Scalar] = {}
+    policy: PolicyOverride = PolicyOverride()
+
+    @model_validator(mode="after")
+    def _one_way_to_match(self) -> TableRule:
+        if self.table is not None and self.pattern is not None:
+            problem("stands beside table; keep one of the two", "pattern")
+        if self.table is None and self.pattern is None:
+            problem("matches nothing; add table (an exact name) or pattern (a regular expression)")
+        if self.table is not None and self.exclude:
+            problem("has no use beside table, which matches one table only; remove it", "exclude")
+        if self.table is not None and "." not in self.table:
+            problem("must be database.schema.table, or database.table where there are no schemas", "table")
+        return self
+
+    @model_validator(mode="after")
+    def _target_is_a_template(self) -> TableRule:
+        try:
+            Template.parse(self.target, groups=frozenset(re.compile(self.pattern or "").groupindex))
+        except TemplateError as error:
+            problem(str(error), "target")
+        return self
+
+    @model_validator(mode="after")
+    def _declarations_agree(self) -> TableRule:
+        news: dict[str, str] = {}
+        for old, new in self.renames.items():
+            if old == new:
+                problem("renames a column to its own name; remove it", "renames", old)
+            if new in news:
+                problem(f"is the new name of column {news[new]!r} already; keep one of the two", "renames", old)
+            news[new] = old
+        for index, name in enumerate(self.drops):
+            if name in self.renames:
+                problem(
+                    f"is renamed to {self.renames[name]!r} in the same rule; keep one of the two",
+                    "drops",
+                    index,
+                )
+        return self
+
+    def matches(self, name: str) -> re.Match[str] | None:
+        """Match a dotted table name; exact names and patterns alike must cover all of it."""
+        if self.table is not None:
+            return re.fullmatch(re.escape(self.table), name)
+        if any(re.fullmatch(exclude, name) for exclude in self.exclude):
+            return None
+        return re.fullmatch(self.pattern or "", name)
+
+
+class Catalog(_Section):
+    """The catalog of the target's tables."""
+
+    name: Text = "lake"
+    type: Literal["jdbc", "hadoop", "hive", "rest"] = "jdbc"
+    uri: Text | None = None
+    warehouse: Location = "./warehouse"
+    properties: Properties = {}
+
+    @model_validator(mode="after")
+    def _uri_fits_the_type(self) -> Catalog:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.name):
+            problem("must be letters, digits and '_', because Spark's SQL names the catalog by it", "name")
+        if self.name == "spark_catalog":
+            problem("is the name of Spark's own session catalog; choose another", "name")
+        match self.type:
+            case "hive" | "rest":
+                if self.uri is None:
+                    problem(f"has no uri, which type {self.type} needs; add it")
+            case "hadoop":
+                if self.uri is not None:
+                    problem("has no use with type hadoop, which needs the warehouse only; remove it", "uri")
+            case "jdbc":
+                if self.uri is None and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.warehouse):
+                    problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri")
+        return self
+
+    @property
+    def service(self) -> str | None:
+        """Address of the catalog service: as configured, or an SQLite file inside the warehouse for type jdbc."""
+        if self.uri is None and self.type == "jdbc":
+            return f"jdbc:sqlite:{self.warehouse.rstrip('/')}/catalog.db"
+        return self.uri
+
+
+class Target(_Section):
+    """Where the tables are written."""
+
+    format: Literal["iceberg", "memory"] = "iceberg"
+    catalog: Catalog = Field(default_factory=Catalog)
+    table_properties: Properties = {}
+
+
+class Job(_Section):
+    """The pace of the job."""
+
+    trigger_interval: Duration = timedelta(seconds=1)
+    max_offsets_per_batch: Annotated[int, Field(ge=1)] = 200_000
+    parallel_tables: Annotated[int, Field(ge=1, le=64)] = 4
+
+
+class Limits(_Section):
+    """What is refused because no sane source sends it."""
+
+    max_columns: Annotated[int, Field(ge=1)] = 2000
+
+
+class Spark(_Section):
+    """The Spark session; anything given to spark-submit wins over None."""
+
+    master: Text | None = None
+    packages: tuple[Text, ...] | None = None
+    jars: tuple[Text, ...] = ()
+    conf: Properties = {}
+
+
+class Config(_Section):
+    """All of one pipeline's configuration."""
+
+    pipeline: Pipeline
+    kafka: Kafka
+    tables: tuple[TableRule, ...]
+    policy: PolicyDefaults = PolicyDefaults()
+    target: Target = Field(default_factory=Target)
+    job: Job = Job()
+    limits: Limits = Limits()
+    spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _rules_can_work(self) -> Config:
+        if not self.tables:
+            problem("must not be empty; add a rule with table or pattern", "tables")
+        check_rules(self.tables)
+        return self
+
+    @property
+    def secrets(self) -> frozenset[Secret]:
+        """Every text that came from a reference, for whoever prints."""
+        return frozenset(_secrets(self))
+
+
+def _secrets(value: object) -> Iterator[Secret]:
+    match value:
+        case Secret():
+            yield value
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from _secrets(getattr(value, name))
+        case Mapping():
+            for item in value.values():
+                yield from _secrets(item)
+        case tuple():
+            for item in value:
+                yield from _secrets(item)

@@ -1,0 +1,104 @@
+"""From the rules of the tables section to the route of one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cdc_sync.config.fields import problem
+from cdc_sync.config.template import Template, TemplateError
+from cdc_sync.errors import RefusedError
+from cdc_sync.events import TableId
+from cdc_sync.naming import Route, TargetName
+from cdc_sync.schema.policy import Policy
+
+if TYPE_CHECKING:
+    from cdc_sync.config.models import Config, PolicyDefaults, PolicyOverride, TableRule
+
+
+def route(config: Config, table: TableId) -> Route | None:
+    """Find what the operator wants of a table.
+
+    Returns:
+        None if no rule matches: the table is ignored.
+
+    Raises:
+        RefusedError: if the rule that matches gives the table no usable target name.
+    """
+    for index, rule in enumerate(config.tables):
+        match = rule.matches(str(table))
+        if match is None:
+            continue
+        try:
+            target = _template(rule).fill(table, match.groupdict())
+        except TemplateError as error:
+            raise RefusedError(f"Cannot route table {table}: tables[{index}].target {error}; mend it") from None
+        return Route(
+            table=table,
+            target=target,
+            renames=rule.renames,
+            drops=frozenset(rule.drops),
+            initials=rule.initial_values,
+            policy=_policy(config.policy, rule.policy),
+        )
+    return None
+
+
+def check_rules(rules: Sequence[TableRule]) -> None:
+    """Refuse exact rules that can never match, and exact rules of different tables on one target.
+
+    Raises:
+        PydanticCustomError: placed at the rule.
+    """
+    targets: dict[TargetName, str] = {}
+    for index, rule in enumerate(rules):
+        if rule.table is None:
+            continue
+        earlier = next((number for number, other in enumerate(rules[:index]) if other.matches(rule.table)), None)
+        if earlier is not None:
+            problem(
+                f"is never used: tables[{earlier}] matches this table first; move this rule before it",
+                "tables",
+                index,
+                "table",
+            )
+        target = _known_target(rule)
+        if target is None:
+            continue
+        if target in targets:
+            problem(
+                f"is {target}, where table {targets[target]} goes already; give one of the two another target",
+                "tables",
+                index,
+                "target",
+            )
+        targets[target] = rule.table
+
+
+def _known_target(rule: TableRule) -> TargetName | None:
+    """The target of an exact rule; None if only an event can tell which part of the name is which."""
+    parts = (rule.table or "").split(".")
+    match parts:
+        case [database, schema, table]:
+            id_ = TableId(database=database, schema=schema, table=table)
+        case [database, table]:
+            id_ = TableId(database=database, schema="", table=table)
+        case _:
+            return None
+    try:
+        return _template(rule).fill(id_, {})
+    except TemplateError:
+        return None
+
+
+def _template(rule: TableRule) -> Template:
+    return Template.parse(rule.target, groups=frozenset(re.compile(rule.pattern or "").groupindex))
+
+
+def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
+    return Policy(
+        unproven_rename=override.unproven_rename or defaults.unproven_rename,
+        ambiguous_null=override.ambiguous_null or defaults.ambiguous_null,
+        missing_rows=override.missing_rows or defaults.missing_rows,
+    )

@@ -1,0 +1,1 @@
+"""What Debezium writes, read without any I/O."""

@@ -1,0 +1,70 @@
+"""Where in its source's log an event stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from cdc_sync.events import NO_POSITION, SourcePosition
+
+_APPEND_ONLY = frozenset(("postgresql", "sqlserver", "oracle"))
+
+
+def is_append_only(connector: str) -> bool:
+    """Tell whether the database only ever adds columns behind the others, so that drops shift the rest to the left."""
+    return connector in _APPEND_ONLY
+
+
+def position_of(source: Mapping[str, object]) -> SourcePosition:
+    """Return the position a `source` block names, `NO_POSITION` if it names none that is understood.
+
+    The Spark form of the same rule is `spark.position.position_of`.
+
+    Source: Debezium, `PostgresSourceInfoStructMaker`, `SourceInfo` of the binlog connectors. Postgres: the LSN alone is
+    not monotonic, because transactions overlap in the log and are sent in the order of their commits; the last commit
+    before the event orders transactions.
+    """
+    match source.get("connector"):
+        case "postgresql":
+            lsn = last_lsn(source)
+            if lsn is None:
+                return NO_POSITION
+            commit = last_commit(source)
+            return SourcePosition(kind="postgresql", parts=(lsn if commit is None else commit, lsn))
+        case "mysql" | "mariadb":
+            file_number = re.search(r"(\d+)$", str(source.get("file") or ""), re.ASCII)
+            pos, row = _number(source.get("pos")), _number(source.get("row"))
+            if file_number is None or pos is None:
+                return NO_POSITION
+            return SourcePosition(kind="binlog", parts=(int(file_number[1]), pos, row or 0))
+        case _:
+            return NO_POSITION
+
+
+def last_commit(source: Mapping[str, object]) -> int | None:
+    """Return the LSN of the last commit Postgres' connector saw before this event, None if it knows none."""
+    return _of_sequence(source, 0)
+
+
+def last_lsn(source: Mapping[str, object]) -> int | None:
+    """Return the event's LSN; incremental snapshots show it in `sequence` only."""
+    lsn = _of_sequence(source, 1)
+    return _number(source.get("lsn")) if lsn is None else lsn
+
+
+def _of_sequence(source: Mapping[str, object], index: int) -> int | None:
+    """Read one part of `sequence`, a JSON text such as `["23714512","23731552"]` or `[null,"23731552"]`."""
+    text = source.get("sequence")
+    if not isinstance(text, str):
+        return None
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    part = parts[index] if isinstance(parts, list) and len(parts) > index else None
+    return int(part) if isinstance(part, str) and re.fullmatch(r"\d{1,20}", part, re.ASCII) else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

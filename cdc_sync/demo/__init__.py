@@ -1,0 +1,135 @@
+"""The whole way on one machine: Postgres, Debezium, Kafka, the job, Iceberg; while tables are altered."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cdc_sync.demo.report import DemoReport, VersionLine
+from cdc_sync.errors import CdcSyncError, SetupError
+
+if TYPE_CHECKING:
+    from cdc_sync.demo.show import Show
+    from cdc_sync.demo.stage import Stage
+
+__all__ = ["DemoReport", "run"]
+
+
+def run(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
+    """Play the scenario and compare source and lake at the end.
+
+    Args:
+        folder: a folder to work in, new or empty, which stays; a temporary one if None.
+        keep: leave everything running until `stop` is set, and the files in place after that.
+        stop: set it to end early, or to end what was kept running.
+
+    Raises:
+        SetupError: if something the demo needs is not installed.
+        CdcSyncError: if source and lake differ, or the job failed; the files stay then.
+        KeyboardInterrupt: if `stop` was set before the comparison.
+    """
+    for module in ("psycopg", "pyiceberg", "sqlalchemy", "pyarrow"):
+        if find_spec(module) is None:
+            raise SetupError(f"Cannot run the demo: {module} is not installed; install cdc-sync[demo]")
+    from cdc_sync.demo.show import Show
+
+    show = Show()
+    place = _folder(folder)
+    temporary = folder is None and not keep
+    try:
+        report = _play(place, show=show, keep=keep, stop=stop, kept=None if temporary else str(place))
+    except CdcSyncError as error:
+        raise type(error)(f"{error} Files are in {place}") from error
+    except BaseException:
+        if temporary:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
+    if temporary:
+        shutil.rmtree(place, ignore_errors=True)
+    return report
+
+
+def _folder(folder: str | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="cdc-sync-demo-"))
+    place = Path(folder).absolute()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise SetupError(f"Cannot use {place}: it is not an empty folder; name a new one")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: str | None) -> DemoReport:
+    from cdc_sync.demo.scenario import SNAPSHOT, STEPS
+    from cdc_sync.demo.stage import Stage
+
+    show.line(f"Starting Postgres, Kafka, Debezium and the job in {place}")
+    with Stage(place, show=show, stop=stop) as stage:
+        for proof in SNAPSHOT:
+            stage.wait_visible(proof)
+            show.line(f"{proof.table} is in the lake", style="green")
+        alters = tuple(timing for step in STEPS if (timing := stage.play(step)) is not None)
+        stage.wait_equal()
+        show.line("all rows are in the lake", style="green")
+        if keep:
+            _hold(stage, show, stop)
+        job_exit_code = stage.job.finish()
+        tables = stage.compare()
+        history = _history(stage)
+        seconds = show.seconds
+    differences = [f"{table.source.name}: {text}" for table in tables for text in table.differences]
+    if job_exit_code != 0:
+        differences.append(f"the job ended with exit code {job_exit_code}")
+    if differences:
+        raise CdcSyncError(f"Cannot call source and lake equal: {'; '.join(differences)}.")
+    return DemoReport(
+        equal=True,
+        tables=tables,
+        alters=alters,
+        history=history,
+        seconds=round(seconds, 1),
+        job_exit_code=job_exit_code,
+        folder=kept,
+    )
+
+
+def _hold(stage: Stage, show: Show, stop: threading.Event) -> None:
+    from cdc_sync.demo.job import CONFIG
+
+    catalog = stage.config.target.catalog
+    exports = " ".join(f"{name}={value}" for name, value in stage.environment.items())
+    show.line("Everything keeps running until Ctrl-C. To play with it:", style="bold")
+    show.detail(f'psql "{stage.dsn}"')
+    show.detail(f"export {exports}")
+    show.detail(f"cdc-sync status {CONFIG}; cdc-sync history {CONFIG}")
+    show.detail("python")
+    show.detail("  >>> from pyiceberg.catalog.sql import SqlCatalog")
+    show.detail(f"  >>> lake = SqlCatalog({catalog.name!r}, uri={stage.lake.uri!r}, init_catalog_tables='false')")
+    show.detail("  >>> print(lake.load_table('inv.orders').scan().to_arrow().to_pandas())")
+    while not stop.wait(0.5):
+        stage.check()
+
+
+def _history(stage: Stage) -> tuple[VersionLine, ...]:
+    from cdc_sync.history.store import HistoryStore
+    from cdc_sync.wording import phrases
+
+    store = HistoryStore(f"{stage.config.pipeline.root}/history")
+    lines = []
+    for table in sorted(store.tables()):
+        before = None
+        for version in store.load(table).versions:
+            lines.append(
+                VersionLine(
+                    table=str(table),
+                    number=version.number,
+                    changes=tuple(phrase.text for phrase in phrases(version.changes, before, version.schema)),
+                    evidence=tuple(f"{item.subject}: {item.text} ({item.kind})" for item in version.evidence),
+                )
+            )
+            before = version.schema
+    return tuple(lines)

@@ -1,0 +1,184 @@
+"""Everything that runs during the demo, and waiting for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from typing_extensions import Self
+
+from cdc_sync.demo import lake as lake_
+from cdc_sync.demo.compare import TableImage, column_differences, differences, same
+from cdc_sync.demo.job import JobProcess, configuration, variables
+from cdc_sync.demo.report import AlterTiming, TableComparison
+from cdc_sync.demo.scenario import BEFORE, SCHEMA, Proof, Step
+from cdc_sync.demo.show import Show
+from cdc_sync.demo.source import Source, create_database
+from cdc_sync.errors import CdcSyncError
+from cdc_sync.local.stack import LocalStack
+from cdc_sync.state import StateStore
+
+PREFIX = "demo"
+"""Names the database, the connector and the first part of topics."""
+_POLL = 0.05
+_PATIENCE = 180.0
+
+
+class Stage:
+    """Postgres, Kafka, Connect, the job, and a client of either end.
+
+    Args:
+        folder: where everything lives.
+        show: what tells of the progress.
+        stop: set it to have every wait end with KeyboardInterrupt.
+    """
+
+    def __init__(self, folder: Path, *, show: Show, stop: threading.Event) -> None:
+        self._show = show
+        self._stop = stop
+        self._ends = ExitStack()
+        self._stack = LocalStack(folder)
+        self.environment = variables(folder=folder, bootstrap_servers=self._stack.kafka.bootstrap_servers)
+        self.config = configuration(self.environment)
+        catalog = self.config.target.catalog
+        self.lake = lake_.Lake(name=catalog.name, service=catalog.service or "")
+        self._log = folder / "job.log"
+        self.dsn = ""
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._ends.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ends.close()
+
+    def _start(self) -> None:
+        """Start all at once: the job waits for Kafka and finds topics when they come."""
+        self._ends.callback(self._stack.stop)
+        self._ends.callback(self.lake.close)
+        self._stack.kafka.start(wait=False)
+        self.job = JobProcess(log=self._log, environment=self.environment)
+        self._ends.callback(self.job.stop)
+        self._stack.postgres.start()
+        self.dsn = create_database(self._stack.postgres.dsn, PREFIX)
+        self.source = self._ends.enter_context(Source(self.dsn))
+        self.source.execute(BEFORE)
+        self._show.line("Postgres runs, with the first tables")
+        self.check()
+        self._stack.kafka.wait_ready()
+        self._show.line("Kafka runs")
+        self.check()
+        self._stack.connect.start()
+        self._stack.register_postgres_connector(PREFIX, extra={"database.dbname": PREFIX})
+        self._show.line("Kafka Connect runs, Debezium reads the first snapshot")
+
+    def play(self, step: Step) -> AlterTiming | None:
+        """Do what the step says and wait until the lake shows it."""
+        self._show.line(f"{'ALTER: ' if step.is_alter else ''}{step.title}", style="bold" if step.is_alter else "")
+        if step.ddl:
+            for statement in step.ddl:
+                self._show.detail(" ".join(statement.split()))
+            self.source.execute(step.ddl)
+        started = time.monotonic()
+        for statement in step.rows:
+            self.source.execute((statement,))
+        if step.proof is None:
+            return None
+        seen = self.wait_visible(step.proof)
+        seconds = seen - started
+        self._show.line(f"in the lake {seconds:.2f} s after its first row", style="green")
+        if not step.is_alter:
+            return None
+        return AlterTiming(title=step.title, table=step.proof.table, ddl=step.ddl, seconds=seconds)
+
+    def wait_visible(self, proof: Proof) -> float:
+        """Wait until the lake's table has the source's columns and the row; return when it was seen."""
+        source = self.source.image(proof.table)
+        key = self.source.key(proof.table)
+        wanted = _row(source, key, proof.key)
+        looked_at = ""
+        missing = "the table is not there"
+
+        def visible() -> str | None:
+            nonlocal looked_at, missing
+            table = self.lake.table(proof.table)
+            # Reading rows costs more than the job's own poll; without a new commit there is nothing new.
+            if table is None or table.metadata_location == looked_at:
+                return missing
+            looked_at = table.metadata_location
+            if different := column_differences(source, lake_.columns(table)):
+                missing = different[0]
+                return missing
+            found = _row(lake_.image(table), key, proof.key)
+            missing = f"row {proof.key} is not there" if found is None else f"row {proof.key} differs"
+            return None if found is not None and _equal(wanted, found) else missing
+
+        self.wait(visible, what=f"{proof.table} in the lake")
+        return time.monotonic()
+
+    def wait(self, lacks: Callable[[], str | None], *, what: str) -> None:
+        """Wait until `lacks` has nothing to say.
+
+        Raises:
+            CdcSyncError: the job ended, or it takes too long; with what is lacking and what the job says.
+            KeyboardInterrupt: stop was asked for.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        with self._show.busy(f"waiting for {what}"):
+            while (lacking := lacks()) is not None:
+                self.check()
+                if time.monotonic() > deadline:
+                    raise CdcSyncError(f"Cannot see {what} after {_PATIENCE:.0f} s: {lacking}. {self._job_says()}")
+                self._stop.wait(_POLL)
+
+    def check(self) -> None:
+        """Raise if there is no point in going on."""
+        if self._stop.is_set():
+            raise KeyboardInterrupt
+        if not self.job.running:
+            raise CdcSyncError(f"Cannot go on: the job has ended. {self.job.log_tail()}")
+        for status in StateStore(self.config.pipeline.root).tables():
+            if status.state == "paused":
+                raise CdcSyncError(f"Cannot go on: {status.table} is paused: {status.reason}")
+
+    def compare(self) -> tuple[TableComparison, ...]:
+        """Read all tables in both places."""
+        return tuple(self._compare(name) for name in self.source.tables(SCHEMA))
+
+    def _compare(self, name: str) -> TableComparison:
+        source, key, table = self.source.image(name), self.source.key(name), self.lake.table(name)
+        lake = None if table is None else lake_.image(table)
+        return TableComparison(source=source, lake=lake, key=key, differences=differences(source, lake, key))
+
+    def wait_equal(self) -> None:
+        """Wait until nothing differs any more."""
+
+        def different() -> str | None:
+            found = [text for comparison in self.compare() for text in comparison.differences]
+            return found[0] if found else None
+
+        self.wait(different, what="the last rows in the lake")
+
+    def _job_says(self) -> str:
+        statuses = StateStore(self.config.pipeline.root).tables()
+        told = [f"{status.table} is {status.state}: {status.reason}" for status in statuses if status.reason]
+        lines = self._log.read_text(errors="replace").splitlines() if self._log.is_file() else []
+        return "; ".join([*told, f"the job's last word: {lines[-1] if lines else 'none'}"])
+
+
+def _row(image: TableImage, key: tuple[str, ...], values: tuple[object, ...]) -> dict[str, object] | None:
+    return next((record for record in image.records() if tuple(record.get(name) for name in key) == values), None)
+
+
+def _equal(ours: dict[str, object] | None, theirs: dict[str, object]) -> bool:
+    return ours is not None and all(same(value, theirs[name]) for name, value in ours.items())

@@ -1,0 +1,90 @@
+"""Every way cdc_sync can fail, in one tree.
+
+::
+
+    CdcSyncError                 exit code 1   the root; catch this one
+    ├── ConfigError              exit code 2   the configuration cannot be used (file, line, column, remedy)
+    ├── SetupError               exit code 3   Java, jars or a local server are missing or wrong
+    ├── TransientError           exit code 4   may succeed when repeated: broker away, commit lost a race
+    │   └── KafkaUnavailable                   no broker answered within the bounded retries
+    ├── RefusedError             exit code 5   a table cannot go on until somebody decides; other tables go on
+    ├── SchemaError              exit code 1   an operation on a schema that the schema does not allow
+    ├── WireError                exit code 1   bytes that are not what Debezium writes
+    ├── HistoryError             exit code 1   the schema history is missing, damaged or contradicts the target
+    │   └── VersionExists                      another writer recorded this version first
+    └── TargetError              exit code 1   the table format refused an operation
+
+Messages read "Cannot <verb> <thing>: <detail>" and end with what to do next, where there is something to do.
+"""
+
+from __future__ import annotations
+
+
+class CdcSyncError(Exception):
+    """Root of all errors raised by cdc_sync; `exit_code` is what the command line exits with."""
+
+    exit_code = 1
+
+
+class ConfigError(CdcSyncError):
+    """The configuration cannot be used.
+
+    Args:
+        message: what is wrong and how to mend it, without the place.
+        path: the file, if the configuration came from one.
+        line, column: one-based place in the file, if known.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self, message: str, *, path: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        super().__init__(f"{place}: {message}" if place else message)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.column = column
+
+
+class SetupError(CdcSyncError):
+    """Something that must be installed or running on this machine is not."""
+
+    exit_code = 3
+
+
+class TransientError(CdcSyncError):
+    """The same call may succeed later; nothing was lost."""
+
+    exit_code = 4
+
+
+class KafkaUnavailable(TransientError):
+    """No Kafka broker answered within the bounded retries."""
+
+
+class RefusedError(CdcSyncError):
+    """A table is paused until somebody decides."""
+
+    exit_code = 5
+
+
+class SchemaError(CdcSyncError):
+    """An operation does not fit the schema it was applied to."""
+
+
+class WireError(CdcSyncError):
+    """Bytes that are not what Debezium's converters write."""
+
+
+class HistoryError(CdcSyncError):
+    """The recorded schema history cannot be used as it is."""
+
+
+class VersionExists(HistoryError):
+    """Another writer recorded this version first; reload and plan again."""
+
+
+class TargetError(CdcSyncError):
+    """A target refused an operation, or is in a state this pipeline did not make."""

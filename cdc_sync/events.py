@@ -1,0 +1,84 @@
+"""What every change event says about itself: its table, its operation, its place in source and topic."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from functools import total_ordering
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TableId:
+    """A source table as the event's `source` block names it.
+
+    `schema` is empty for databases without schemas (MySQL, MariaDB).
+    """
+
+    database: str
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.database, self.schema, self.table) if part)
+
+
+class Operation(str, Enum):
+    """The `op` of a change event (Debezium `Envelope.Operation`)."""
+
+    CREATE = "c"
+    READ = "r"
+    UPDATE = "u"
+    DELETE = "d"
+    TRUNCATE = "t"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePosition:
+    """A place in the source's log, totally ordered inside one source.
+
+    Attributes:
+        kind: the coordinate system; positions of different kinds are compared by kind first, which only
+            happens when a connector was replaced.
+        parts: big-endian coordinates. `postgresql`: (last commit LSN before the event, the event's LSN); the first
+            is the event's own LSN when the connector does not know it (first transaction, snapshot). `binlog`:
+            (file number, position, row). `none`: empty, for connectors whose position is not understood; all such
+            positions are equal and the Kafka offset decides.
+    """
+
+    kind: str
+    parts: tuple[int, ...]
+
+    def __lt__(self, other: SourcePosition) -> bool:
+        return (self.kind, self.parts) < (other.kind, other.parts)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{'/'.join(str(part) for part in self.parts)}"
+
+    @staticmethod
+    def parse(text: str) -> SourcePosition:
+        """Read what `str` wrote.
+
+        Raises:
+            ValueError: if the text is not a position.
+        """
+        match = re.fullmatch(r"([a-z]+):((?:\d+(?:/\d+)*)?)", text)
+        if match is None:
+            raise ValueError(f"Cannot read source position {text!r}: expected kind:number/number")
+        return SourcePosition(kind=match[1], parts=tuple(int(part) for part in match[2].split("/")) if match[2] else ())
+
+
+NO_POSITION = SourcePosition(kind="none", parts=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class KafkaPosition:
+    """One record of one topic."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}]@{self.offset}"

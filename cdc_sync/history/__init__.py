@@ -1,0 +1,1 @@
+"""The recorded schema versions of every table."""

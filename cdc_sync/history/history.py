@@ -1,0 +1,63 @@
+"""All versions of one table: a chain, ordered by source position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.errors import HistoryError
+from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.history.revision import Version
+from cdc_sync.schema.evolve import apply_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The versions of a table, at least one, numbered from 1.
+
+    Raises:
+        HistoryError: if the chain is broken: a gap, another table, positions out of order, or changes that do not
+            lead to the next schema.
+    """
+
+    table: TableId
+    versions: tuple[Version, ...]
+
+    def __post_init__(self) -> None:
+        if not self.versions:
+            raise HistoryError(f"Cannot read history of {self.table}: it has no version")
+        for number, version in enumerate(self.versions, 1):
+            if version.number != number or version.table != self.table:
+                raise HistoryError(
+                    f"Cannot read history of {self.table}: version {version.number} of {version.table} stands at "
+                    f"place {number}"
+                )
+        for before, after in zip(self.versions, self.versions[1:], strict=False):
+            if after.position < before.position:
+                raise HistoryError(
+                    f"Cannot read history of {self.table}: version {after.number} lies before version {before.number}"
+                )
+            if apply_all(before.schema, after.changes) != after.schema:
+                raise HistoryError(
+                    f"Cannot read history of {self.table}: the changes of version {after.number} do not lead to it"
+                )
+
+    @property
+    def head(self) -> Version:
+        """The newest version."""
+        return self.versions[-1]
+
+    def version(self, number: int) -> Version:
+        """Return one version.
+
+        Raises:
+            HistoryError: if it is not recorded.
+        """
+        if not 1 <= number <= len(self.versions):
+            raise HistoryError(
+                f"Cannot find version {number} of {self.table}: versions 1 to {len(self.versions)} are recorded"
+            )
+        return self.versions[number - 1]
+
+    def at(self, position: SourcePosition) -> Version | None:
+        """Return the version in effect at a source position, None before the first."""
+        return next((version for version in reversed(self.versions) if version.position <= position), None)

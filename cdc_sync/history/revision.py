@@ -1,0 +1,36 @@
+"""One recorded version of a table's schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.changes import SchemaChange
+from cdc_sync.schema.internal import InternalSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A state of the schema, and the step that led to it.
+
+    Attributes:
+        number: 1 for the first sight of the table, then one more each.
+        fingerprint: of the event schema that showed it; several versions may share one.
+        changes: from the version before, in canonical order; empty for the first.
+        evidence: why the changes are what they are.
+        position, kafka: the first event, in source order, that has this schema.
+        snapshot: that event was read by a snapshot.
+        append_only: the source only adds columns behind the others.
+    """
+
+    table: TableId
+    number: int
+    fingerprint: str
+    schema: InternalSchema
+    changes: tuple[SchemaChange, ...]
+    evidence: tuple[Evidence, ...]
+    position: SourcePosition
+    kafka: KafkaPosition
+    snapshot: bool
+    append_only: bool

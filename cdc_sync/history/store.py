@@ -1,0 +1,153 @@
+"""Where histories are kept: one immutable file for each version, on a folder or an object store.
+
+``<root>/<table>/000001.json``. A file is created only if it is absent, so that two writers cannot both record a version.
+There is no wall-clock time in it: replaying the topic gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+
+from cdc_sync.errors import HistoryError, TransientError, VersionExists
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.objectstore import open_store
+from cdc_sync.schema import serde
+
+T = TypeVar("T")
+
+
+class HistoryStore:
+    """Histories below one root. Thread-safe for different tables."""
+
+    def __init__(self, root: str) -> None:
+        """Name the root, a folder or an object-store URL; it is made when the first version is recorded."""
+        self._root = root
+
+    def tables(self) -> tuple[TableId, ...]:
+        """Return every table with a recorded version, ordered."""
+        store = open_store(self._root, create=False)
+        paths = self._asked(lambda: [item["path"] for chunk in obstore.list(store) for item in chunk])
+        return tuple(sorted({_table_of(path) for path in paths if path.endswith(".json")}))
+
+    def load(self, table: TableId) -> History:
+        """Return a table's history.
+
+        Raises:
+            HistoryError: if there is none, or it is damaged.
+        """
+        found = self.find(table)
+        if found is None:
+            raise HistoryError(f"Cannot find history of {table}: no version of it is recorded in {self._root}")
+        return found
+
+    def find(self, table: TableId) -> History | None:
+        """Return a table's history, None if no version is recorded.
+
+        Raises:
+            HistoryError: if it is damaged.
+            TransientError: if the store does not answer.
+        """
+        store = open_store(self._root, create=False)
+        versions: list[Version] = []
+        while True:
+            path = _path(table, len(versions) + 1)
+            text = self._asked(lambda path=path: _read(store, path))  # type: ignore[misc]
+            if text is None:
+                break
+            versions.append(_version_from_text(text, f"{self._root}/{path}"))
+        return History(table=table, versions=tuple(versions)) if versions else None
+
+    def append(self, version: Version) -> None:
+        """Record a version; recording the very same one again is no change.
+
+        Raises:
+            VersionExists: if another version of this number is there.
+            TransientError: if the store does not answer.
+        """
+        store = open_store(self._root, create=True)
+        path = _path(version.table, version.number)
+        text = version_to_text(version)
+        try:
+            self._asked(lambda: obstore.put(store, path, text.encode(), mode="create"))
+        except AlreadyExistsError:
+            if self._asked(lambda: _read(store, path)) != text:
+                raise VersionExists(
+                    f"Cannot record version {version.number} of {version.table}: another one is recorded"
+                ) from None
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except AlreadyExistsError:
+            raise
+        except (BaseError, OSError) as error:
+            raise TransientError(f"Cannot use history store {self._root}: {error}") from error
+
+
+def _read(store: Any, path: str) -> str | None:
+    try:
+        return bytes(obstore.get(store, path).bytes()).decode()
+    except (FileNotFoundError, NotFoundError):
+        return None
+
+
+def _path(table: TableId, number: int) -> str:
+    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
+    return f"{'.'.join(parts)}/{number:06d}.json"
+
+
+def _table_of(path: str) -> TableId:
+    database, schema, table = (unquote(part) for part in path.split("/")[-2].split("."))
+    return TableId(database=database, schema=schema, table=table)
+
+
+def version_to_text(version: Version) -> str:
+    """Return the file of a version."""
+    return serde.to_text(
+        {
+            "table": {
+                "database": version.table.database,
+                "schema": version.table.schema,
+                "table": version.table.table,
+            },
+            "version": version.number,
+            "fingerprint": version.fingerprint,
+            "source_position": str(version.position),
+            "kafka": {
+                "topic": version.kafka.topic,
+                "partition": version.kafka.partition,
+                "offset": version.kafka.offset,
+            },
+            "first_seen_in_snapshot": version.snapshot,
+            "append_only_source": version.append_only,
+            "changes": [serde.change_to_json(change) for change in version.changes],
+            "evidence": [serde.evidence_to_json(item) for item in version.evidence],
+            "columns_and_key": serde.schema_to_json(version.schema),
+        }
+    )
+
+
+def _version_from_text(text: str, place: str) -> Version:
+    data = serde.from_text(text)
+    try:
+        return Version(
+            table=TableId(**data["table"]),
+            number=data["version"],
+            fingerprint=data["fingerprint"],
+            schema=serde.schema_from_json(data["columns_and_key"]),
+            changes=tuple(serde.change_from_json(change) for change in data["changes"]),
+            evidence=tuple(serde.evidence_from_json(item) for item in data["evidence"]),
+            position=SourcePosition.parse(data["source_position"]),
+            kafka=KafkaPosition(**data["kafka"]),
+            snapshot=data["first_seen_in_snapshot"],
+            append_only=data["append_only_source"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise HistoryError(f"Cannot read history file {place}: {error!r}") from error

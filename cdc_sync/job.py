@@ -1,0 +1,247 @@
+"""The job: one Structured Streaming query that says how far to read, and the batch function behind it.
+
+The query's checkpoint is made anew at every start. What was done stands in the targets' own commits and nowhere else,
+so there is nothing in a checkpoint that could be lost or contradict them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import inheritable_thread_target
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from structlog import get_logger
+
+from cdc_sync.config import Config
+from cdc_sync.context import Context, open_context
+from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.kafka import KafkaClient
+from cdc_sync.spark.session import activate, build_session
+from cdc_sync.spark.source import spark_kafka_options
+from cdc_sync.state import TableStatus
+from cdc_sync.tablesync import Ends
+from cdc_sync.topicsync import Tables, TopicSync
+
+_IDLE_SECONDS = 0.2
+_RETRY_FAILED_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """How a run ended.
+
+    Attributes:
+        batches: micro-batches processed.
+        tables: every table's status at the end.
+        other_records: records that carry no rows, by kind.
+    """
+
+    batches: int
+    tables: tuple[TableStatus, ...]
+    other_records: Mapping[str, int]
+
+
+class SyncJob:
+    """All tables of one pipeline; `process` is called by one thread at a time."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.tables = Tables(context)
+        self._topics: dict[str, TopicSync] = {}
+        self._lock = threading.Lock()
+        self.batches = 0
+        self._ends: dict[tuple[str, int], int] = {}
+
+    def process(self, ends: Ends) -> None:
+        """Bring all tables to the given ends; topics in parallel.
+
+        Raises:
+            TransientError: if Kafka or the stores are away; everything done so far stands.
+        """
+        with self._lock:
+            self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
+            topics = sorted({topic for topic, _ in ends})
+            for topic in topics:
+                self._topics.setdefault(topic, TopicSync(self._context, self.tables, topic))
+            with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
+                for outcome in [pool.submit(inheritable_thread_target(self._advance), topic, ends) for topic in topics]:
+                    outcome.result()
+            self.batches += 1
+
+    def _advance(self, topic: str, ends: Ends) -> None:
+        activate(self._context.spark)
+        self._topics[topic].advance(ends)
+
+    def catch_up(self) -> None:
+        """Give tables that lag behind what was processed, because they failed, another try."""
+        lagging = {
+            place: end
+            for place, end in self._ends.items()
+            for table in self.tables.of(place[0])
+            if table.pause is None and (table.next_offset(*place) or 0) < end
+        }
+        if lagging:
+            self.process(lagging)
+
+    def start_offsets(self, beginnings: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
+        """Return where the stream begins: the first offset of each partition that some table has not read."""
+        starts: dict[str, dict[str, int]] = {}
+        for topic, partitions in beginnings.items():
+            tables = self.tables.of(topic)
+            starts[topic] = {}
+            for partition, beginning in partitions.items():
+                known = [table.next_offset(topic, partition) or beginning for table in tables]
+                starts[topic][str(partition)] = max(beginning, min(known, default=beginning))
+        return starts
+
+    def other_records(self) -> Mapping[str, int]:
+        """Count the records that carry no rows, by kind."""
+        total: Counter[str] = Counter()
+        for topic in self._topics.values():
+            total.update(topic.other)
+        return dict(sorted(total.items()))
+
+
+def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
+    """Keep the targets equal to their sources.
+
+    Args:
+        once: end when everything that was in the topics at the start is read.
+        stop: set it to end after the current batch.
+
+    Raises:
+        KafkaUnavailable: if Kafka stays away through the bounded retries.
+        SetupError: if Spark cannot start.
+    """
+    kafka = KafkaClient(config.kafka)
+    kafka.topics()
+    spark = build_session(config)
+    try:
+        context = open_context(config, spark, kafka)
+        job = SyncJob(context)
+        job.tables.restore()
+        _stream(job, context, once=once, stop=stop)
+        return RunReport(
+            batches=job.batches,
+            tables=context.state.tables(),
+            other_records=job.other_records(),
+        )
+    finally:
+        spark.stop()
+        kafka.close()
+
+
+def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event) -> None:
+    """Run the query, and start it again when it fails for a reason that may pass, a bounded number of times."""
+    attempts = context.config.kafka.attempts
+    failures = 0
+    while not stop.is_set():
+        batches = job.batches
+        try:
+            _follow(job, context, once=once, stop=stop)
+            return
+        except TransientError:
+            raise
+        except (PySparkException, CdcSyncError) as error:
+            failures = 1 if job.batches > batches else failures + 1
+            get_logger().warning("stream failed", attempt=failures, of=attempts, error=_first_line(error))
+            if failures >= attempts:
+                raise TransientError(
+                    f"Cannot go on: the stream failed {failures} times in a row, at last: {_first_line(error)}"
+                ) from error
+        # Raises KafkaUnavailable after bounded retries, one line each.
+        context.kafka.topics()
+
+
+def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event) -> None:
+    failure: list[Exception] = []
+    checkpoint = _fresh_checkpoint(context)
+    query = _start(job, context, checkpoint, failure, once=once)
+    tried = time.monotonic()
+    try:
+        while query.isActive and not stop.is_set():
+            stop.wait(_IDLE_SECONDS)
+            if time.monotonic() - tried > _RETRY_FAILED_SECONDS and not failure:
+                job.catch_up()
+                tried = time.monotonic()
+    finally:
+        with job._lock:  # the current batch ends first
+            query.stop()
+    if failure:
+        raise failure[0]
+    if query.exception() is not None:
+        raise query.exception()  # type: ignore[misc]
+    if once and not stop.is_set():
+        job.catch_up()
+
+
+def _start(job: SyncJob, context: Context, checkpoint: str, failure: list[Exception], *, once: bool) -> StreamingQuery:
+    config = context.config
+    topics = context.kafka.matching_topics(config.kafka)
+    starts = job.start_offsets(context.kafka.beginnings(topics))
+    stream = (
+        context.spark.readStream.format("kafka")
+        .options(**spark_kafka_options(config.kafka))
+        .option("subscribePattern", _pattern(config))
+        .option("startingOffsets", json.dumps(starts) if starts else "earliest")
+        .option("maxOffsetsPerTrigger", config.job.max_offsets_per_batch)
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+
+    def batch(_: DataFrame, batch_id: int) -> None:
+        try:
+            job.process(_ends_of(context.spark, checkpoint, batch_id))
+        except Exception as error:
+            failure.append(error)
+            raise
+
+    writer = stream.select("offset").writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
+    if once:
+        return writer.trigger(availableNow=True).start()
+    seconds = config.job.trigger_interval.total_seconds()
+    return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
+
+
+def _pattern(config: Config) -> str:
+    """Return the topics as a Java pattern; one that does not exist yet is then found when it does."""
+    if config.kafka.topic_pattern is not None:
+        return config.kafka.topic_pattern
+    return "|".join(re.escape(topic) for topic in config.kafka.topics or ())
+
+
+def _ends_of(spark: SparkSession, checkpoint: str, batch_id: int) -> dict[tuple[str, int], int]:
+    """Read where a micro-batch ends from the log that Structured Streaming writes before it runs the batch."""
+    jvm: Any = spark._jvm
+    log = jvm.org.apache.spark.sql.execution.streaming.OffsetSeqLog(spark._jsparkSession, f"{checkpoint}/offsets")
+    offsets = log.get(batch_id).get().offsets().apply(0).get().json()
+    return {
+        (topic, int(partition)): offset
+        for topic, partitions in json.loads(offsets).items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _fresh_checkpoint(context: Context) -> str:
+    """Return an empty checkpoint folder: progress is in the targets, see the module's docstring."""
+    spark = context.spark
+    jvm: Any = spark._jvm
+    text = f"{context.config.pipeline.root}/checkpoint"
+    path = jvm.org.apache.hadoop.fs.Path(text)
+    filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    filesystem.delete(path, True)
+    return str(filesystem.makeQualified(path).toString())
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]

@@ -1,0 +1,297 @@
+"""The driver's own Kafka client: metadata and single records, never the stream."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import stamina
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from cdc_sync.config.models import Kafka
+from cdc_sync.errors import ConfigError, KafkaUnavailable
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
+"""topic -> partition -> offset."""
+
+_LOG = logging.getLogger("cdc_sync.librdkafka")
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False
+
+_REFUSED = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+        KafkaError._INVALID_ARG,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    }
+)
+"""Codes that no repetition mends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One Kafka record; `timestamp` in milliseconds since the epoch."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    key: bytes | None
+    value: bytes | None
+
+
+class _RetryError(Exception):
+    """A failure that may pass; never leaves this module."""
+
+
+class KafkaClient:
+    """Questions to the brokers, each repeated a bounded number of times.
+
+    Every method raises `KafkaUnavailable` when no attempt succeeded, and `ConfigError` when the brokers refuse the
+    log-in or a setting. Thread-safe.
+    """
+
+    def __init__(self, config: Kafka, *, attempts: int | None = None) -> None:
+        """Prepare a client; nothing is sent before the first question.
+
+        Args:
+            config: where the brokers are and how to log in.
+            attempts: overrides `config.attempts`, for callers that would rather not wait.
+        """
+        self._servers = config.bootstrap_servers
+        self._attempts = attempts or config.attempts
+        self._timeout = config.request_timeout.total_seconds()
+        self._settings = config.driver_settings
+        self._refusal: KafkaError | None = None
+        self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
+
+    def close(self) -> None:
+        """Let outstanding callbacks run; the connections end with the client."""
+        self._admin.poll(0)
+
+    def topics(self) -> Mapping[str, int]:
+        """Return every topic and its number of partitions; internal topics are left out."""
+        metadata = self._asked("list topics", lambda: self._admin.list_topics(timeout=self._timeout))
+        return {
+            name: len(topic.partitions)
+            for name, topic in sorted(metadata.topics.items())
+            if topic.error is None and not name.startswith("__")
+        }
+
+    def matching_topics(self, config: Kafka) -> tuple[str, ...]:
+        """Return the topics a pipeline reads that exist now, ordered by name."""
+        present = self.topics()
+        if config.topics is not None:
+            return tuple(sorted(set(config.topics) & set(present)))
+        return tuple(name for name in present if re.fullmatch(config.topic_pattern or "", name))
+
+    def ends(self, topics: Collection[str]) -> Offsets:
+        """Return the offset the next readable record of each partition will have.
+
+        Records of transactions that are still open are not readable. Topics that do not exist are left out.
+        """
+        return self._offsets("ask for end offsets", topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def beginnings(self, topics: Collection[str]) -> Offsets:
+        """Return the first offset of each partition that is still there, as `ends`."""
+        return self._offsets("ask for first offsets", topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return the brokers' ids of topics; a topic that was deleted and made again has another id."""
+        if not topics:
+            return {}
+
+        def ask() -> dict[str, str]:
+            futures = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=self._timeout)
+            answers = _known(futures)
+            return {name: str(answer.topic_id) for name, answer in answers.items()}
+
+        return self._asked("describe topics", ask)
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return the brokers' id of one topic, None if it does not exist."""
+        return self.topic_ids([topic]).get(topic)
+
+    def peek(self, topic: str, partition: int, offset: int) -> Record | None:
+        """Return the record at exactly this offset, None if there is none (deleted, compacted, not written yet)."""
+
+        def ask() -> Message | None:
+            # A consumer of its own: fresh, it finds the partition in milliseconds; used before, only after a second.
+            consumer = self._made(lambda: Consumer(self._peek_settings(), logger=_LOG))
+            try:
+                consumer.assign([TopicPartition(topic, partition, offset)])
+                return self._polled(consumer)
+            except _RetryError:
+                # It waits for ever for a partition that does not exist.
+                if partition < self.topics().get(topic, 0):
+                    raise
+                return None
+            finally:
+                consumer.close()
+
+        message = self._asked(f"read {topic}[{partition}]@{offset}", ask)
+        if message is None or message.offset() != offset:
+            return None
+        return _record(message)
+
+    def _polled(self, consumer: Consumer) -> Message | None:
+        message = consumer.poll(self._timeout)
+        if message is None:
+            raise _RetryError("no answer in time")
+        error = message.error()
+        if error is None:
+            return message
+        if error.code() in (
+            KafkaError._PARTITION_EOF,
+            KafkaError._AUTO_OFFSET_RESET,
+            KafkaError.OFFSET_OUT_OF_RANGE,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+        ):
+            return None
+        raise KafkaException(error)
+
+    def _peek_settings(self) -> dict[str, Any]:
+        return {
+            **self._client_settings(),
+            # The group never commits and never joins: librdkafka only insists that it has a name.
+            "group.id": "cdc-sync-peek",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            # One record is wanted, now: no prefetching, no waiting for more.
+            "queued.min.messages": 1,
+            "fetch.wait.max.ms": 10,
+        }
+
+    def _offsets(self, what: str, topics: Collection[str], spec: OffsetSpec) -> Offsets:
+        counts = self.topics()
+        wanted = {
+            TopicPartition(topic, partition): spec
+            for topic in sorted(set(topics) & set(counts))
+            for partition in range(counts[topic])
+        }
+        if not wanted:
+            return {}
+
+        def ask() -> dict[str, dict[int, int]]:
+            futures = self._admin.list_offsets(
+                wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
+            )
+            found: dict[str, dict[int, int]] = {}
+            for place, answer in _known(futures).items():
+                found.setdefault(place.topic, {})[place.partition] = answer.offset
+            return found
+
+        return self._asked(what, ask)
+
+    def _asked(self, what: str, ask: Callable[[], T]) -> T:
+        """Ask until an answer comes, the brokers refuse, or the attempts are used up."""
+        attempts = stamina.retry_context(
+            on=_RetryError, attempts=self._attempts, timeout=None, wait_initial=0.2, wait_max=5.0, wait_jitter=0.2
+        ).with_name(f"Kafka: {what}", (), {})
+        try:
+            for attempt in attempts:
+                with attempt:
+                    return self._once(ask)
+        except _RetryError as error:
+            raise KafkaUnavailable(
+                f"Cannot {what}: no usable answer from Kafka at {self._servers!r} in {self._attempts} attempts "
+                f"({error}); check that the brokers run and can be reached from here"
+            ) from None
+        raise AssertionError("the retry loop returns or raises")
+
+    def _once(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except KafkaException as error:
+            found: KafkaError = error.args[0]
+            # A refused log-in only shows in a callback, which polling serves; the call itself just times out.
+            self._admin.poll(0)
+            refusal = found if found.code() in _REFUSED else self._refusal
+            if refusal is not None:
+                raise ConfigError(
+                    f"Cannot use Kafka at {self._servers!r}: {refusal.str()}; mend the kafka section"
+                ) from None
+            raise _RetryError(found.str()) from None
+
+    def _made(self, make: Callable[[], T]) -> T:
+        try:
+            return make()
+        except KafkaException as error:
+            detail = error.args[0].str()
+            raise ConfigError(
+                f"Cannot use kafka.properties: {detail}; settings of one client only belong into "
+                "kafka.driver_properties or kafka.spark_properties"
+            ) from None
+
+    def _client_settings(self) -> dict[str, Any]:
+        return {**self._settings, "error_cb": self._on_error}
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in _REFUSED:
+            self._refusal = error
+
+
+def _known(futures: Mapping[K, Future[T]]) -> dict[K, T]:
+    """Wait for answers; leave out topics that do not exist."""
+    answers = {}
+    for key, future in futures.items():
+        try:
+            answers[key] = future.result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+    return answers
+
+
+def _record(message: Message) -> Record:
+    kind, timestamp = message.timestamp()
+    return Record(
+        topic=str(message.topic()),
+        partition=int(message.partition() or 0),
+        offset=int(message.offset() or 0),
+        timestamp=timestamp if kind else None,
+        key=_bytes(message.key()),
+        value=_bytes(message.value()),
+    )
+
+
+def _bytes(data: bytes | str | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data
+
+
+def lag(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> int:
+    """Count the offsets between what a table has read and the ends of its topics.
+
+    Args:
+        offsets: the next offset to read; its topics are the table's topics.
+        beginnings: where partitions that the table has not begun count from.
+        ends: may hold other topics too; they do not count.
+    """
+    return sum(
+        max(0, end - offsets[topic].get(partition, beginnings.get(topic, {}).get(partition, 0)))
+        for topic in offsets
+        for partition, end in ends.get(topic, {}).items()
+    )

@@ -1,0 +1,205 @@
+"""Installs sets of Java artefacts, pinned by the manifest, into a cache shared by all clones on this machine.
+
+`python -m cdc_sync.local.jars kafka debezium-postgres spark` installs (nothing to do when present),
+`python -m cdc_sync.local.jars --lock` writes the manifest anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cdc_sync.errors import CdcSyncError, SetupError
+from cdc_sync.local import ivy
+from cdc_sync.local.artefact import MANIFEST, Artefact, digest_of, parse_manifest, render_manifest, sha256_of
+
+KAFKA = "kafka"
+DEBEZIUM_POSTGRES = "debezium-postgres"
+SPARK = "spark"
+
+# What the sets are resolved from; the closures are in the manifest.
+_ROOTS = {
+    KAFKA: (
+        "org.apache.kafka:kafka_2.13:4.3.1",
+        "org.apache.kafka:connect-runtime:4.3.1",
+        "org.apache.kafka:connect-json:4.3.1",
+        "org.apache.kafka:kafka-tools:4.3.1",
+        "org.slf4j:slf4j-simple:1.7.36",  # the slf4j line Kafka 4.3.1 brings; without a binding it logs nothing
+    ),
+    DEBEZIUM_POSTGRES: ("io.debezium:debezium-connector-postgres:3.6.1.Final:plugin@tar.gz",),
+    SPARK: (
+        "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7",
+        "org.apache.spark:spark-avro_2.12:3.5.7",
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
+        "org.xerial:sqlite-jdbc:3.46.1.3",
+    ),
+}
+_PROCESSES = 4
+_ATTEMPTS = 3
+_ABANDONED_AFTER = 24 * 3600.0
+
+
+def cache_root() -> Path:
+    """Where installed sets live: CDC_SYNC_CACHE, else the user's cache folder."""
+    if configured := os.environ.get("CDC_SYNC_CACHE"):
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdc_sync"
+
+
+def install(set_name: str) -> Path:
+    """Makes sure a set is installed and returns its folder; instant when it is.
+
+    Safe to run several times at once and to interrupt: files are fetched and verified in a folder of this
+    call's own, which is renamed into place whole.
+
+    Raises:
+        SetupError: the set is unknown, a file cannot be had, or its SHA-256 differs from the manifest.
+    """
+    artefacts = _manifest_set(set_name)
+    home = cache_root() / "jars"
+    target = home / f"{set_name}-{digest_of(artefacts)}"
+    if target.is_dir():
+        return target
+    started = time.monotonic()
+    home.mkdir(parents=True, exist_ok=True)
+    _sweep(home)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=home) as scratch:
+        files = Path(scratch) / "files"
+        files.mkdir()
+        _fetch(artefacts, Path(scratch), files)
+        _unpack(files)
+        files.chmod(0o755)
+        try:
+            files.rename(target)
+        except OSError:
+            if not target.is_dir():  # else another process was first, with the same verified files
+                raise
+    _say(f"jars {set_name}: {len(artefacts)} files in {time.monotonic() - started:.1f} s")
+    return target
+
+
+def spark_jars() -> tuple[Path, ...]:
+    """The jars Spark needs besides its own, for `spark.jars`: Kafka source, Avro, Iceberg, the SQLite driver."""
+    if not any(ivy.pyspark_jars().glob("spark-core_2.12-3.5.*.jar")):
+        raise SetupError("Cannot use the pinned Spark jars: they are for PySpark 3.5, another version is installed")
+    return tuple(sorted(install(SPARK).glob("*.jar")))
+
+
+def lock() -> str:
+    """Resolves every set from its roots and returns the text of a new manifest."""
+    return render_manifest({name: _resolve(name) for name in _ROOTS})
+
+
+def _manifest_set(set_name: str) -> tuple[Artefact, ...]:
+    sets = parse_manifest(MANIFEST.read_text(encoding="utf-8"))
+    if set_name not in sets:
+        raise SetupError(f"Cannot install {set_name!r}: the sets are {', '.join(sets)}")
+    return sets[set_name]
+
+
+def _fetch(artefacts: Sequence[Artefact], scratch: Path, files: Path) -> None:
+    """Fetches with several Ivy processes side by side; what a round leaves out is asked for again."""
+    pending = tuple(artefacts)
+    logs = ""
+    for attempt in range(_ATTEMPTS):
+        folders = [scratch / f"{attempt}-{index}" for index in range(min(_PROCESSES, len(pending)))]
+        shares = [pending[index :: len(folders)] for index in range(len(folders))]
+        _run_all([ivy.start(share, folder) for share, folder in zip(shares, folders, strict=True)])
+        for share, folder in zip(shares, folders, strict=True):
+            for artefact in share:
+                if (path := ivy.retrieved(artefact, folder)).is_file():
+                    _accept(artefact, path, files)
+        pending = tuple(artefact for artefact in pending if not (files / artefact.file_name).is_file())
+        if not pending:
+            return
+        logs = "\n".join((folder / "ivy.log").read_text(errors="replace")[-600:] for folder in folders)
+    raise SetupError(
+        f"Cannot fetch {', '.join(map(str, pending))}: no Maven repository reached or file not there. "
+        f"Check the network, or set {ivy.MIRROR_VARIABLE} to the root URL of a mirror. Ivy said:\n{logs}"
+    )
+
+
+def _accept(artefact: Artefact, path: Path, files: Path) -> None:
+    if (actual := sha256_of(path)) != artefact.sha256:
+        raise SetupError(f"Cannot use {artefact}: its SHA-256 is {actual}, the manifest says {artefact.sha256}")
+    path.rename(files / artefact.file_name)
+
+
+def _unpack(files: Path) -> None:
+    """Replaces tarballs by what they hold: a Connect plugin is a folder of jars."""
+    for archive in files.glob("*.tar.gz"):
+        with tarfile.open(archive) as tar:
+            # The bytes are pinned; the filter (absent from early 3.10 releases) only silences later Pythons.
+            tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            tar.extractall(files)
+        archive.unlink()
+
+
+def _resolve(set_name: str) -> tuple[Artefact, ...]:
+    roots = tuple(Artefact.parse(root) for root in _ROOTS[set_name])
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        # A root with a classifier is a bundle that holds its dependencies.
+        _run_all([ivy.start(roots, folder, transitive=not any(root.classifier for root in roots))])
+        found = ivy.all_retrieved(folder)
+        if missing := {(r.group, r.name) for r in roots} - {(f.group, f.name) for f in found}:
+            log = (folder / "ivy.log").read_text(errors="replace")[-2000:]
+            raise SetupError(f"Cannot resolve {sorted(missing)}. Ivy said:\n{log}")
+        shipped = {path.name for path in ivy.pyspark_jars().glob("*.jar")} if set_name == SPARK else set()
+        return tuple(
+            replace(artefact, sha256=sha256_of(ivy.retrieved(artefact, folder)))
+            for artefact in found
+            if artefact.file_name not in shipped
+        )
+
+
+def _run_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    try:
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def _sweep(home: Path) -> None:
+    """Removes what killed installs left behind, once nobody can still be writing there."""
+    for folder in home.glob(".partial-*"):
+        if time.time() - folder.stat().st_mtime > _ABANDONED_AFTER:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m cdc_sync.local.jars", description="Install pinned Java artefacts.")
+    parser.add_argument("sets", nargs="*", metavar="set", help=f"what to install: {', '.join(_ROOTS)} (default: all)")
+    parser.add_argument("--lock", action="store_true", help="resolve all sets and write the manifest anew")
+    options = parser.parse_args(arguments)
+    try:
+        if options.lock:
+            MANIFEST.write_text(lock(), encoding="utf-8")
+        for name in options.sets or (() if options.lock else tuple(_ROOTS)):
+            install(name)
+    except CdcSyncError as error:
+        _say(f"error: {error}")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What a table format can change in place, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from cdc_sync.schema.types import (
+    DataType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    ListType,
+    MapType,
+    StructType,
+)
+
+
+class Promotion(Enum):
+    """A family of type changes that a format may do without touching data files."""
+
+    WITHIN_INT32 = "int8, int16 -> int16, int32"
+    INT32_TO_INT64 = "int8, int16, int32 -> int64"
+    FLOAT_TO_DOUBLE = "float -> double"
+    DECIMAL_PRECISION = "decimal(p, s) -> decimal(p', s), p' > p"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What one format can do.
+
+    Attributes:
+        format: its name, for messages.
+        promotions: type changes done in place.
+        reserved_prefix: column names that begin so are taken by cdc_sync itself.
+    """
+
+    format: str
+    promotions: frozenset[Promotion]
+    reserved_prefix: str = "__cdc_sync"
+
+
+ICEBERG = Capabilities(
+    format="iceberg",
+    # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
+    promotions=frozenset(Promotion),
+)
+MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
+
+
+def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType) -> bool:
+    """Tell whether a column of type `old` can become `new` without rewriting data."""
+    promotion = _promotion(old, new)
+    if promotion is not None:
+        return promotion in capabilities.promotions
+    match old, new:
+        case ListType(), ListType():
+            return can_change_in_place(capabilities, old.element, new.element)
+        case MapType(), MapType():
+            return old.key == new.key and can_change_in_place(capabilities, old.value, new.value)
+        case StructType(), StructType():
+            return len(old.fields) == len(new.fields) and all(
+                before.id == after.id
+                and before.name == after.name
+                and can_change_in_place(capabilities, before.type, after.type)
+                for before, after in zip(old.fields, new.fields, strict=True)
+            )
+        case _:
+            return old == new
+
+
+def _promotion(old: DataType, new: DataType) -> Promotion | None:
+    match old, new:
+        case IntegerType(), IntegerType() if old.bits < new.bits:
+            return Promotion.INT32_TO_INT64 if new.bits == 64 else Promotion.WITHIN_INT32
+        case FloatType(), FloatType() if old.bits < new.bits:
+            return Promotion.FLOAT_TO_DOUBLE
+        case DecimalType(), DecimalType() if old.scale == new.scale and old.precision < new.precision:
+            return Promotion.DECIMAL_PRECISION
+        case _:
+            return None

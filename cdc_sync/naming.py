@@ -1,0 +1,75 @@
+"""Which target each source table goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cdc_sync.events import TableId
+from cdc_sync.schema.internal import Default
+from cdc_sync.schema.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TargetName:
+    """A table of the target; each part may hold any character, dots included, so never split the text again."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What the operator wants of one source table.
+
+    Attributes:
+        table: where the rows come from.
+        target: where they go.
+        renames: declared renames, old to new column name; evidence, used only where old vanished and new appeared.
+        drops: declared drops; evidence in the same sense.
+        initials: what rows older than an added column read in it, by column name, as written by the operator.
+        policy: what to do where nothing is proven, the table's own overrides included.
+    """
+
+    table: TableId
+    target: TargetName
+    renames: Mapping[str, str]
+    drops: frozenset[str]
+    initials: Mapping[str, Default]
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clash:
+    """Two source tables on one target; `refused` must not be written, `holder` goes on."""
+
+    refused: TableId
+    holder: TableId
+    target: TargetName
+
+    def __str__(self) -> str:
+        return (
+            f"Cannot route table {self.refused} to {self.target}: table {self.holder} is already written there; "
+            f"give one of them another target in the tables section"
+        )
+
+
+def check_routes(routes: Iterable[Route]) -> tuple[Clash, ...]:
+    """Find the tables that must be refused because another table holds their target.
+
+    Args:
+        routes: in order of right: the first table on a target keeps it, so pass running tables before new ones.
+
+    Returns:
+        One clash for every table to refuse, in the order given; empty if all targets differ.
+    """
+    holders: dict[TargetName, TableId] = {}
+    clashes = []
+    for route in routes:
+        holder = holders.setdefault(route.target, route.table)
+        if holder != route.table:
+            clashes.append(Clash(refused=route.table, holder=holder, target=route.target))
+    return tuple(clashes)

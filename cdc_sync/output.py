@@ -1,0 +1,207 @@
+"""What commands return, as text for people or JSON for machines."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc_sync.commands import SchemaDifference, Status, TableHistory, Validation, VersionLine
+from cdc_sync.config import Config, Secret, TargetName, redact
+from cdc_sync.config.fields import duration_text
+from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.wording import Phrase
+
+_WIDTH = 200
+"""Columns of text that does not go to a terminal: enough that a line of a report stays one line."""
+
+
+def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
+    """Print a command's result on stdout; secret values show as their references."""
+    if as_json:
+        _write_json(jsonable(value, secrets))
+        return
+    terminal = sys.stdout.isatty()
+    console = Console(file=sys.stdout, highlight=False, width=None if terminal else _WIDTH, soft_wrap=not terminal)
+    for part in _parts(value, secrets):
+        if isinstance(part, str):
+            console.print(Text(redact(part, secrets)))
+        else:
+            console.print(part)
+
+
+def show_error(message: str, exit_code: int, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
+    """Print why a command failed: one line on stderr; with JSON one object on stdout, where the result would be."""
+    text = redact(" ".join(message.split()), secrets)
+    if as_json:
+        _write_json({"error": text, "exit_code": exit_code})
+    else:
+        sys.stderr.write(f"cdc-sync: {text}\n")
+
+
+def _write_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def jsonable(value: object, secrets: Collection[Secret] = ()) -> Any:
+    """Turn any value a command returns into what JSON can hold.
+
+    Names of tables and source positions become their text, bytes base64, durations as in the configuration.
+    """
+    match value:
+        case Secret():
+            return value.reference
+        case None | bool() | int() | float():
+            return value
+        case Enum():
+            return jsonable(value.value, secrets)
+        case str():
+            return redact(value, secrets)
+        case TableId() | TargetName() | SourcePosition():
+            return redact(str(value), secrets)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case timedelta():
+            return duration_text(value)
+        case BaseModel():
+            return {name: jsonable(getattr(value, name), secrets) for name in type(value).model_fields}
+        case Mapping():
+            return {redact(str(key), secrets): jsonable(item, secrets) for key, item in value.items()}
+        case set() | frozenset():
+            return sorted((jsonable(item, secrets) for item in value), key=str)
+        case tuple() | list():
+            return [jsonable(item, secrets) for item in value]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {item.name: jsonable(getattr(value, item.name), secrets) for item in fields(value)}
+        case _:
+            return redact(str(value), secrets)
+
+
+def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
+    match value:
+        case Validation():
+            yield from _validation(value)
+        case Status():
+            yield from _status(value, secrets)
+        case SchemaDifference():
+            yield f"{value.table}: version {value.before} to {value.after}"
+            yield from _changes(value.changes)
+        case tuple() if all(isinstance(item, TableHistory) for item in value):
+            yield from _histories(value)
+        case _:
+            yield from _anything(jsonable(value, secrets))
+
+
+def _validation(value: Validation) -> Iterator[str]:
+    config: Config = value.config
+    yield f"The configuration of pipeline {config.pipeline.name!r} can be used."
+    yield f"  state    {config.pipeline.root}"
+    yield f"  kafka    {config.kafka.bootstrap_servers!r}"
+    reads = ", ".join(config.kafka.topics) if config.kafka.topics else f"pattern {config.kafka.topic_pattern}"
+    yield f"  topics   {reads}"
+    yield f"  tables   {len(config.tables)} rule{'s' if len(config.tables) != 1 else ''}"
+    catalog = config.target.catalog
+    yield f"  target   {config.target.format}" + (
+        f", {catalog.type} catalog {catalog.name}, warehouse {catalog.warehouse}"
+        if config.target.format != "memory"
+        else ""
+    )
+    if value.topics is not None:
+        yield f"  matching now: {', '.join(value.topics) or 'no topic'}"
+    for warning in value.warnings:
+        yield f"warning: {warning}"
+
+
+def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]:
+    if not value.tables:
+        yield f"Pipeline {value.pipeline!r} has seen no table yet."
+    else:
+        table = Table("table", "target", "state", "version", "lag", "not applied", box=None, pad_edge=False)
+        for line in value.tables:
+            counts = ", ".join(f"{count} {kind}" for kind, count in sorted(line.counts.items()) if count)
+            cells = (
+                str(line.table),
+                line.target,
+                line.state,
+                "-" if line.version is None else str(line.version),
+                "unknown" if line.lag is None else str(line.lag),
+                counts or "-",
+            )
+            table.add_row(*(Text(redact(cell, secrets)) for cell in cells))
+        yield table
+    for line in value.tables:
+        if line.reason is not None:
+            at = f" at {line.paused_at}" if line.paused_at else ""
+            yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
+        for warning in line.warnings:
+            yield f"{line.table}: warning: {warning}"
+    for count in value.quarantine:
+        yield f"quarantine: {count.records} record{'s' if count.records != 1 else ''} of {count.topic}: {count.reason}"
+    if value.kafka_problem is not None:
+        yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _histories(value: tuple[TableHistory, ...]) -> Iterator[str]:
+    if not value:
+        yield "No schema version is recorded yet."
+    for history in value:
+        yield str(history.table)
+        for version in history.versions:
+            yield from _version(version)
+
+
+def _version(version: VersionLine) -> Iterator[str]:
+    seen = ", first seen in a snapshot" if version.snapshot else ""
+    yield f"  version {version.number}  {version.position}  {version.kafka}{seen}"
+    yield from _changes(version.changes, indent="    ", none="no change of columns")
+    for evidence in version.evidence:
+        yield f"      because of {evidence.subject}: {evidence.text} ({evidence.kind})"
+
+
+def _changes(changes: tuple[Phrase, ...], *, indent: str = "  ", none: str = "no difference") -> Iterator[str]:
+    if not changes:
+        yield f"{indent}{none}"
+    for change in changes:
+        yield f"{indent}{change.text}"
+
+
+def _anything(data: Any, indent: str = "") -> Iterator[str]:
+    """Lines of `key: value` for results that have no layout of their own."""
+    match data:
+        case dict():
+            width = max((len(key) for key in data), default=0)
+            for key, item in data.items():
+                if isinstance(item, dict | list) and item:
+                    yield f"{indent}{key.replace('_', ' ')}:"
+                    yield from _anything(item, indent + "  ")
+                else:
+                    yield f"{indent}{key.replace('_', ' '):<{width}}  {_plain(item)}"
+        case list():
+            for item in data:
+                if isinstance(item, dict | list):
+                    yield from _anything(item, indent + "  ")
+                    yield ""
+                else:
+                    yield f"{indent}{_plain(item)}"
+        case _:
+            yield f"{indent}{_plain(data)}"
+
+
+def _plain(item: object) -> str:
+    match item:
+        case None | [] | {}:
+            return "-"
+        case bool():
+            return "yes" if item else "no"
+        case _:
+            return str(item)

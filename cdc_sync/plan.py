@@ -1,0 +1,366 @@
+"""Every decision of a batch, without I/O: from what was sighted to new versions, or to a refusal.
+
+A *sighting* is the first event, in source order, of a stretch of events of one table that share one schema. Sightings
+come from `spark.observe`; their order is the source's, so the same events give the same versions however they were
+split into batches and partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cdc_sync.debezium.conversions import EventSchema, WireUnsupported, observed
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place
+from cdc_sync.naming import Route
+from cdc_sync.schema.align import Alignment, Evidence, Facts, align
+from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, SchemaChange, UpdateColumnType
+from cdc_sync.schema.derive import derive
+from cdc_sync.schema.diff import diff
+from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
+from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """The first event of a stretch that shares one schema.
+
+    Attributes:
+        snapshot: the event was read by a snapshot (op `r`), not from the log.
+        truncate: the event empties the table; it has no key and says nothing about columns.
+        append_only: the source never inserts a column between others.
+        holds_default: columns whose value in this very event equals their default.
+        before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
+            snapshot.
+    """
+
+    table: TableId
+    position: SourcePosition
+    kafka: KafkaPosition
+    schema: EventSchema
+    fingerprint: str
+    snapshot: bool
+    append_only: bool
+    truncate: bool = False
+    holds_default: frozenset[str] = frozenset()
+    before_seen_in_stream: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a table cannot go past an event, and what would let it."""
+
+    reason: str
+    remedy: str
+    position: SourcePosition
+    kafka: KafkaPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """New versions to record, in order; then the refusal that stops the table there, if any."""
+
+    versions: tuple[Version, ...]
+    refusal: Refusal | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused:
+    reason: str
+    remedy: str
+
+
+_TRUNCATED = _Refused(
+    reason="the source table was truncated, which is not carried out yet",
+    remedy="empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
+)
+
+
+def plan_table(
+    history: History | None,
+    sightings: Iterable[Sighting],
+    route: Route,
+    capabilities: Capabilities,
+    *,
+    max_columns: int = 2000,
+) -> TablePlan:
+    """Derive the versions that the sightings of one table lead to.
+
+    Law: for sightings given in any number of consecutive groups, each planned on the history the former groups led
+    to, the versions are the same as for all of them at once.
+    """
+    head = history.head if history is not None else None
+    versions: list[Version] = []
+    warnings: list[str] = []
+    for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
+        if head is not None and not is_later(sighting.position, sighting.kafka, head):
+            continue
+        if sighting.truncate and head is None:
+            continue
+        seen = observed(sighting.schema)
+        outcome: Version | _Refused | None = (
+            _TRUNCATED if sighting.truncate else _unreadable(sighting.schema, seen, capabilities, max_columns)
+        )
+        if outcome is None and head is None:
+            outcome = _baseline(sighting, seen)
+        elif outcome is None and head is not None:
+            outcome = _next(head, sighting, seen, route, capabilities)
+        match outcome:
+            case _Refused(reason=reason, remedy=remedy):
+                refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)
+                return TablePlan(versions=tuple(versions), refusal=refusal, warnings=tuple(warnings))
+            case Version() as head:
+                versions.append(head)
+                warnings += [f"{item.subject}: {item.text}" for item in head.evidence if item.kind == "unproven"]
+            case None:
+                continue
+    return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
+
+
+def is_later(position: SourcePosition, kafka: KafkaPosition, head: Version) -> bool:
+    """Tell whether an event comes after the first event of version `head`, so that it may evolve the table."""
+    if position != head.position:
+        return position > head.position
+    same_partition = (kafka.topic, kafka.partition) == (head.kafka.topic, head.kafka.partition)
+    return same_partition and kafka.offset > head.kafka.offset
+
+
+def _baseline(sighting: Sighting, seen: ObservedSchema) -> Version:
+    added = tuple(range(len(seen.columns)))
+    alignment = Alignment(same=(), added=added, dropped=(), unproven=(), evidence=())
+    schema = derive(EMPTY_SCHEMA, seen, alignment, retire=False, initials={})
+    evidence = Evidence(subject=str(sighting.table), kind="first sight", text="first event of this table")
+    return _version(sighting, 1, schema, (), (evidence,))
+
+
+def _next(
+    head: Version, sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities
+) -> Version | _Refused | None:
+    boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
+    facts = Facts(
+        append_only=sighting.append_only,
+        snapshot_boundary=boundary,
+        renames=route.renames,
+        drops=route.drops,
+    )
+    alignment = align(head.schema, seen, facts)
+    if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
+        return _unproven(head.schema, seen, alignment)
+    initials = _initials(seen, alignment, sighting, route)
+    if isinstance(initials, _Refused):
+        return initials
+    values, reasons = initials
+    after = derive(head.schema, seen, alignment, retire=True, initials=values)
+    changes = diff(head.schema, after)
+    if not changes:
+        return None
+    refused = _refused_change(changes, head.schema, after, capabilities)
+    if refused is not None:
+        return refused
+    evidence = alignment.evidence + _kept_evidence(head.schema, seen, alignment) + reasons
+    return _version(sighting, head.number + 1, after, changes, evidence)
+
+
+def _version(
+    sighting: Sighting,
+    number: int,
+    schema: InternalSchema,
+    changes: tuple[SchemaChange, ...],
+    evidence: tuple[Evidence, ...],
+) -> Version:
+    return Version(
+        table=sighting.table,
+        number=number,
+        fingerprint=sighting.fingerprint,
+        schema=schema,
+        changes=changes,
+        evidence=evidence,
+        position=sighting.position,
+        kafka=sighting.kafka,
+        snapshot=sighting.snapshot,
+        append_only=sighting.append_only,
+    )
+
+
+def _unreadable(
+    schema: EventSchema, seen: ObservedSchema, capabilities: Capabilities, max_columns: int
+) -> _Refused | None:
+    """Refuse what no version can be made of: no key, too wide, unreadable types, names the target cannot hold."""
+    if not seen.key:
+        return _Refused(
+            reason="the table has no key, so an update or a delete cannot find its row",
+            remedy="give it a primary key, or set message.key.columns in the connector, then snapshot it again",
+        )
+    if len(seen.columns) > max_columns:
+        return _Refused(
+            reason=f"{len(seen.columns)} columns are more than limits.max_columns = {max_columns}",
+            remedy="raise limits.max_columns",
+        )
+    missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
+    if missing:
+        return _Refused(
+            reason=f"the key column {missing[0]!r} is not a column of the row",
+            remedy="do not exclude key columns in the connector",
+        )
+    for column in schema.columns:
+        if isinstance(column.wire, WireUnsupported):
+            return _Refused(
+                reason=f"column {column.name!r} is a {column.wire.name}: {column.wire.reason}",
+                remedy="exclude the column in the connector, or change its representation there",
+            )
+        if not column.name or column.name.startswith(capabilities.reserved_prefix):
+            return _Refused(
+                reason=f"the column name {column.name!r} cannot be used in a target",
+                remedy="rename the column at the source",
+            )
+    return None
+
+
+def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> bool:
+    """Whether an old column that would be kept has the name of a new one, so that both cannot stand in one table."""
+    kept = {before.column(id_).name for case in alignment.unproven for id_ in case.vanished}
+    return bool(kept & {column.name for column in seen.columns})
+
+
+def _unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> _Refused:
+    texts = []
+    for case in alignment.unproven:
+        gone = ", ".join(repr(before.column(id_).name) for id_ in case.vanished) or "nothing"
+        new = ", ".join(repr(seen.columns[index].name) for index in case.appeared) or "nothing"
+        options = "; or ".join(case.explanations)
+        texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
+    return _Refused(
+        reason="it cannot be proven what happened to columns: " + " | ".join(texts),
+        remedy="declare it under `renames` or `drops` of the table, or set policy.unproven_rename: add",
+    )
+
+
+def _kept_evidence(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> tuple[Evidence, ...]:
+    """Say in the history which columns were kept because nothing proved what became of them."""
+    return tuple(
+        Evidence(
+            subject=before.column(id_).name,
+            kind="unproven",
+            text=f"kept with its data, gone at the source: {case.reason}",
+        )
+        for case in alignment.unproven
+        for id_ in case.vanished
+    )
+
+
+def _initials(
+    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route
+) -> tuple[dict[str, Default], tuple[Evidence, ...]] | _Refused:
+    """Find what existing rows read in each new column."""
+    values: dict[str, Default] = {}
+    evidence: list[Evidence] = []
+    appeared = {*alignment.added, *(index for case in alignment.unproven for index in case.appeared)}
+    for index in sorted(appeared):
+        column = seen.columns[index]
+        declared = route.initials.get(column.name, MISSING)
+        found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
+        match found:
+            case Unknown(reason=reason):
+                return _Refused(
+                    reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
+                    remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
+                )
+            case Known(value=value):
+                values[column.name] = value
+                if value is not None:
+                    text = f"existing rows read {value!r}, " + (
+                        "declared" if declared is not MISSING else "the column's default"
+                    )
+                    evidence.append(Evidence(subject=column.name, kind="default", text=text))
+    return values, tuple(evidence)
+
+
+def _refused_change(
+    changes: tuple[SchemaChange, ...],
+    before: InternalSchema,
+    after: InternalSchema,
+    capabilities: Capabilities,
+) -> _Refused | None:
+    for change in changes:
+        match change:
+            case UpdateColumnType(id=id_, old=old, new=new) if not can_change_in_place(capabilities, old, new):
+                return _Refused(
+                    reason=f"column {before.column(id_).name!r} changed from {old} to {new}, "
+                    f"which {capabilities.format} cannot do in place",
+                    remedy="change the type back at the source, or re-create the target table",
+                )
+            case ChangePrimaryKey(old=old_key, new=new_key):
+                return _Refused(
+                    reason=f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}",
+                    remedy="restore the key at the source, or re-create the target table from a new snapshot",
+                )
+            case AddColumn(column=column) if before.find(column.name) is not None and any(
+                other.retired and other.name == column.name for other in before.columns
+            ):
+                return _Refused(
+                    reason=f"the new column {column.name!r} has the name of a column that is kept although the "
+                    "source no longer has it",
+                    remedy=f"declare drops: [{column.name}] for the table",
+                )
+            case _:
+                continue
+    return None
+
+
+def _names(schema: InternalSchema, ids: tuple[int, ...]) -> str:
+    return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the rows of one event schema become rows of the head, for events in a half-open range of positions."""
+
+    projection: Projection
+    from_position: SourcePosition | None = None
+    to_position: SourcePosition | None = None
+
+
+def readings(history: History, schema: EventSchema, fingerprint: str, at: SourcePosition) -> tuple[Reading, ...]:
+    """Work out which columns an event schema's names stand for.
+
+    The same schema text can stand for different columns: after a column was dropped and another of its name added.
+    Then there is one reading for each stretch of versions with this fingerprint.
+
+    Args:
+        at: position of an event with this schema, which tells the version in effect for a schema that no version has
+            (an event older than the head, seen late).
+    """
+    versions = [version for version in history.versions if version.fingerprint == fingerprint]
+    if not versions:
+        in_effect = history.at(at) or history.versions[0]
+        return (Reading(projection=_restricted(in_effect.schema, schema, history.head.schema)),)
+    found = []
+    for index, version in enumerate(versions):
+        following = versions[index + 1] if index + 1 < len(versions) else None
+        found.append(
+            Reading(
+                projection=project(version.schema, history.head.schema),
+                from_position=version.position if index else None,
+                to_position=following.position if following is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def _restricted(version: InternalSchema, schema: EventSchema, head: InternalSchema) -> Projection:
+    """Project by name, leaving out columns that the late schema does not have."""
+    names = {column.name for column in schema.columns}
+    projected = project(version, head)
+    columns = tuple(
+        Constant(id=entry.id, value=None, target=entry.target)
+        if isinstance(entry, FromColumn) and entry.name not in names
+        else entry
+        for entry in projected.columns
+    )
+    return Projection(columns=columns)

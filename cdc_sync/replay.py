@@ -1,0 +1,107 @@
+"""Rebuild the schema history of every table from the topics, into a folder of its own. Touches no target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from structlog import get_logger
+
+from cdc_sync.config import Config
+from cdc_sync.context import Context, open_context
+from cdc_sync.events import TableId
+from cdc_sync.history.store import HistoryStore
+from cdc_sync.kafka import KafkaClient
+from cdc_sync.spark.observe import Stretch, survey
+from cdc_sync.spark.session import build_session
+from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.tablesync import TableSync
+from cdc_sync.topicsync import Tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedTable:
+    """What the topics say about one table's schema.
+
+    Attributes:
+        versions: how many versions were found.
+        refused: why the history stops before the end of the topic; None if it does not.
+    """
+
+    table: TableId
+    versions: int
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """How a replay ended; `into` holds the history files."""
+
+    into: str
+    tables: tuple[ReplayedTable, ...]
+
+
+def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport:
+    """Read all topics from their beginning and record the versions found in `into`.
+
+    Args:
+        batch_size: offsets of a topic looked at in one step; the result does not depend on it.
+
+    Raises:
+        HistoryError: if `into` holds a different history.
+        KafkaUnavailable: if Kafka stays away through the bounded retries.
+    """
+    kafka = KafkaClient(config.kafka)
+    topics = kafka.matching_topics(config.kafka)
+    spark = build_session(config)
+    try:
+        context = replace(open_context(config, spark, kafka), history=HistoryStore(into))
+        tables: dict[TableId, TableSync] = {}
+        for topic in topics:
+            _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
+        replayed = (
+            ReplayedTable(
+                table=table,
+                versions=len(sync.history.versions) if sync.history else 0,
+                refused=sync.pause.reason if sync.pause else None,
+            )
+            for table, sync in sorted(tables.items())
+        )
+        return ReplayReport(into=into, tables=tuple(replayed))
+    finally:
+        spark.stop()
+        kafka.close()
+
+
+def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync], size: int) -> None:
+    beginnings = context.kafka.beginnings([topic]).get(topic, {})
+    ends = context.kafka.ends([topic]).get(topic, {})
+    at = dict(beginnings)
+    while any(at[partition] < ends[partition] for partition in ends):
+        step = tuple(
+            OffsetRange(topic=topic, partition=partition, start=at[partition], end=min(end, at[partition] + size))
+            for partition, end in sorted(ends.items())
+            if at[partition] < end
+        )
+        # Other partitions may hold older schemas: look ahead there, as the job does.
+        ahead = step if len(ends) == 1 else tuple(replace(item, end=ends[item.partition]) for item in step)
+        records = read_ranges(context.spark, context.config.kafka, ahead)
+        found = survey(records, {(item.topic, item.partition): item.end for item in step})
+        by_table: dict[TableId, list[Stretch]] = {}
+        for stretch in found.stretches:
+            by_table.setdefault(stretch.table, []).append(stretch)
+        for table, stretches in sorted(by_table.items()):
+            _plan(context, table, stretches, tables)
+        at |= {item.partition: item.end for item in step}
+        get_logger().info("topic replayed", topic=topic, offsets=sum(at.values()), of=sum(ends.values()))
+
+
+def _plan(context: Context, table: TableId, stretches: Sequence[Stretch], tables: dict[TableId, TableSync]) -> None:
+    if table not in tables:
+        route = Tables(context).route_of(table)
+        if route is None:
+            return
+        tables[table] = TableSync(context, route)
+    sync = tables[table]
+    if sync.pause is None:
+        sync.plan_only(stretches)

@@ -1,0 +1,35 @@
+"""What one event says about its table: columns and key by name, without ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.schema.internal import Default
+from cdc_sync.schema.types import DataType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedColumn:
+    """A column as an event shows it.
+
+    Attributes:
+        type: what the target column holds; all nested ids are 0.
+        default: in canonical form, None if there is none or it could not be read.
+        suspect_default: the default is what a function default arrives as (0, '', the epoch, the zero UUID, the text
+            of an SQL expression), or it could not be read.
+    """
+
+    name: str
+    type: DataType
+    optional: bool = True
+    comment: str | None = None
+    default: Default = None
+    suspect_default: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedSchema:
+    """Columns in the source's order; `key` names the key's columns in key order, empty if records have no key."""
+
+    columns: tuple[ObservedColumn, ...]
+    key: tuple[str, ...]

@@ -1,0 +1,25 @@
+"""What the operator wants where nothing is proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The answers for one table.
+
+    Attributes:
+        unproven_rename: columns vanished and others appeared, and nothing proves whether they are the same. `add`
+            keeps the old columns with their data and adds the new ones, which splits the history but loses nothing;
+            `pause` stops the table until it is declared.
+        ambiguous_null: the converter sends a column's default where the source has NULL, and nothing tells the two
+            apart. `warn` writes what arrives; `pause` stops the table.
+        missing_rows: an update arrives for a row that the target does not hold. `pause` stops the table; `insert`
+            writes the row as the event shows it.
+    """
+
+    unproven_rename: Literal["add", "pause"] = "add"
+    ambiguous_null: Literal["warn", "pause"] = "warn"
+    missing_rows: Literal["pause", "insert"] = "pause"

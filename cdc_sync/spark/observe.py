@@ -1,0 +1,248 @@
+"""The one place that collects from records: which schemas are in a range, where each begins, and what is broken.
+
+Runs only when a range may hold something new. What reaches the driver is one small row for each stretch of events
+that share a schema; samples are fetched by offset afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from cdc_sync.debezium.envelope import PAYLOAD_MARKER
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.spark.columns import KEY, LSN, OFFSET, PARTITION, PROBLEM, TOPIC, VALUE
+from cdc_sync.spark.conditions import any_of
+from cdc_sync.spark.position import KIND, PARTS, position_of, source_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them."""
+
+    table: TableId
+    position: SourcePosition
+    kafka: KafkaPosition
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRecords:
+    """Records that are not changes of a table, by schema text; `digest` is empty where no schema was found."""
+
+    digest: str
+    first: KafkaPosition
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What a range holds."""
+
+    stretches: tuple[Stretch, ...]
+    others: tuple[OtherRecords, ...]
+
+
+_MAX_SCHEMAS = 10_000
+
+
+def survey(records: DataFrame, ends: Mapping[tuple[str, int], int]) -> Survey:
+    """Find the stretches of a range, and everything in it that is not a change of a table.
+
+    Args:
+        records: the range, and perhaps records beyond it, so that a stretch that begins earlier in another partition
+            is found there.
+        ends: (topic, partition) -> end of the range itself. Stretches that begin, in source order, after the last
+            event of their table within the range are left out.
+    """
+    within = any_of(
+        (
+            (F.col(TOPIC) == topic) & (F.col(PARTITION) == partition) & (F.col(OFFSET) < end)
+            for (topic, partition), end in ends.items()
+        ),
+    )
+    looked_at = _looked_at(records).withColumn("within", within).persist()
+    try:
+        return Survey(stretches=_stretches(looked_at), others=_others(looked_at.where("within")))
+    finally:
+        looked_at.unpersist()
+
+
+def _looked_at(records: DataFrame) -> DataFrame:
+    """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position`; no value among them."""
+    value = F.col(VALUE).cast("string")
+    prefix = F.substring_index(value, PAYLOAD_MARKER, 1)
+    marker = F.lit(bytearray(PAYLOAD_MARKER.encode()))
+    key_prefix = F.when(F.contains(F.col(KEY), marker), F.substring_index(F.col(KEY).cast("string"), PAYLOAD_MARKER, 1))
+    has_schema = F.contains(F.col(VALUE), marker)
+    payload = F.expr(
+        f"substring(value, length(cast(_prefix as binary)) + {len(PAYLOAD_MARKER) + 1}, length(value))"
+    ).cast("string")
+    event_type = T.StructType([T.StructField("source", source_type()), T.StructField("op", T.StringType())])
+    digest = F.when(
+        has_schema, F.sha2(F.concat(F.coalesce(key_prefix, F.lit("")), F.lit("\n"), prefix), 256)
+    ).otherwise("")
+    source = F.col("event").getField("source")
+    table = F.struct(
+        source.getField("db").alias("db"),
+        F.coalesce(source.getField("schema"), F.lit("")).alias("schema"),
+        source.getField("table").alias("table"),
+    )
+    parsed = (
+        records.where(F.col(VALUE).isNotNull())
+        .withColumn("_prefix", prefix)
+        .select(
+            TOPIC,
+            PARTITION,
+            OFFSET,
+            digest.alias("digest"),
+            F.from_json(F.when(has_schema, _without_last_brace(payload)), event_type).alias("event"),
+        )
+    )
+    is_event = (
+        source.getField("table").isNotNull()
+        & source.getField("db").isNotNull()
+        & F.coalesce(F.col("event").getField("op").isin("c", "r", "u", "d", "t"), F.lit(False))
+    )
+    return parsed.select(
+        TOPIC,
+        PARTITION,
+        OFFSET,
+        "digest",
+        is_event.alias("is_event"),
+        F.col("event").getField("op").alias("op"),
+        table.alias("table"),
+        position_of(source).alias("position"),
+    )
+
+
+def _without_last_brace(payload: Column) -> Column:
+    return F.regexp_replace(payload, r"\}\s*$", "")
+
+
+def _stretches(looked_at: DataFrame) -> tuple[Stretch, ...]:
+    in_source_order = Window.partitionBy("table").orderBy("position", PARTITION, OFFSET)
+    previous = F.lag("digest").over(in_source_order)
+    last_within = F.max(F.when(F.col("within"), F.col("position"))).over(Window.partitionBy("table"))
+    starts = (
+        looked_at.where("is_event")
+        .withColumn("previous", previous)
+        .withColumn("last_within", last_within)
+        .where(F.col("previous").isNull() | (F.col("previous") != F.col("digest")))
+        .where(F.col("position") <= F.col("last_within"))
+        .select("table", "position", TOPIC, PARTITION, OFFSET, "digest")
+    )
+    return tuple(
+        Stretch(
+            table=TableId(database=row.table.db, schema=row.table.schema, table=row.table.table),
+            position=SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS])),
+            kafka=KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]),
+            digest=row.digest,
+        )
+        for row in starts.collect()
+    )
+
+
+def _others(looked_at: DataFrame) -> tuple[OtherRecords, ...]:
+    place = F.struct(TOPIC, PARTITION, OFFSET)
+    groups = (
+        looked_at.where("NOT is_event")
+        .groupBy("digest")
+        .agg(F.min(place).alias("first"), F.count("*").alias("count"))
+        .limit(_MAX_SCHEMAS)
+    )
+    return tuple(
+        OtherRecords(
+            digest=row.digest,
+            first=KafkaPosition(
+                topic=row["first"][TOPIC], partition=row["first"][PARTITION], offset=row["first"][OFFSET]
+            ),
+            count=row["count"],
+        )
+        for row in groups.collect()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Records of one partition with one problem."""
+
+    partition: int
+    problem: str
+    first_offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What converting a range would meet, and the highest source LSN in it."""
+
+    troubles: tuple[Trouble, ...]
+    highest_lsn: int | None
+
+
+def inspect(converted: DataFrame) -> Inspection:
+    """Convert a range without writing it, and report the problems."""
+    groups = converted.groupBy(PARTITION, PROBLEM).agg(
+        F.min(OFFSET).alias("first_offset"), F.count("*").alias("count"), F.max(LSN).alias(LSN)
+    )
+    rows = groups.collect()
+    return Inspection(
+        troubles=tuple(
+            Trouble(partition=row[PARTITION], problem=row[PROBLEM], first_offset=row.first_offset, count=row["count"])
+            for row in rows
+            if row[PROBLEM] is not None
+        ),
+        highest_lsn=max((row[LSN] for row in rows if row[LSN] is not None), default=None),
+    )
+
+
+def offsets_with_problem(converted: DataFrame) -> Sequence[tuple[int, int, str]]:
+    """Return (partition, offset, problem) of every record that has one, in order."""
+    rows = converted.where(F.col(PROBLEM).isNotNull()).select(PARTITION, OFFSET, PROBLEM).collect()
+    return sorted((row[PARTITION], row[OFFSET], row[PROBLEM]) for row in rows)
+
+
+def first_offsets_from(records: DataFrame, table: TableId, bound: SourcePosition) -> dict[tuple[str, int], int]:
+    """Return for each partition the first offset of an event of the table at or after a source position."""
+    looked_at = _looked_at(records)
+    limit = F.struct(
+        F.lit(bound.kind).alias(KIND),
+        F.array(*(F.lit(part).cast("long") for part in bound.parts)).cast("array<bigint>").alias(PARTS),
+    )
+    rows = (
+        looked_at.where("is_event")
+        .where(_is_of(table) & (F.col("position") >= limit))
+        .groupBy(TOPIC, PARTITION)
+        .agg(F.min(OFFSET).alias("first_offset"))
+        .collect()
+    )
+    return {(row[TOPIC], row[PARTITION]): row.first_offset for row in rows}
+
+
+def seen_in_stream(records: DataFrame, table: TableId) -> bool:
+    """Return whether any event of the table in the range comes from the log and not from a snapshot."""
+    looked_at = _looked_at(records).where("is_event").where(_is_of(table))
+    return bool(looked_at.where(F.col("op") != "r").limit(1).collect())
+
+
+def _is_of(table: TableId) -> Column:
+    return (
+        (F.col("table.db") == table.database)
+        & (F.col("table.schema") == table.schema)
+        & (F.col("table.table") == table.table)
+    )
+
+
+def offsets_with_digests(records: DataFrame, digests: Sequence[str]) -> Sequence[tuple[KafkaPosition, str]]:
+    """Return every record whose schema text has one of the digests, in order."""
+    rows = (
+        _looked_at(records).where(F.col("digest").isin(*digests)).select(TOPIC, PARTITION, OFFSET, "digest").collect()
+    )
+    return sorted(
+        (KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]), row.digest) for row in rows
+    )

@@ -1,0 +1,105 @@
+"""The Spark session of a pipeline."""
+
+from __future__ import annotations
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from cdc_sync.config import Catalog, Config
+from cdc_sync.errors import SetupError
+from cdc_sync.local.jars import spark_jars
+from cdc_sync.local.java import java_home
+from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
+
+_ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+def build_session(config: Config) -> SparkSession:
+    """Start the session, or take the one `spark-submit` prepared, and set what the job relies on.
+
+    Raises:
+        SetupError: if Java or the connectors are missing.
+    """
+    java_home()
+    builder = SparkSession.builder.appName(f"cdc_sync {config.pipeline.name}")
+    if config.spark.master is not None:
+        builder = builder.master(config.spark.master)
+    for key, value in (_defaults() | _connectors(config) | dict(config.spark.conf)).items():
+        builder = builder.config(key, value)
+    for key, value in catalog_settings(config.target.catalog).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    for key, value in _REQUIRED.items():
+        spark.conf.set(key, value)
+    _check_connectors(spark)
+    return spark
+
+
+def activate(spark: SparkSession) -> None:
+    """Make the session the calling thread's; a thread without one sees Spark's defaults instead of its settings."""
+    spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+
+
+# What the code's meaning depends on, whatever the session was started with.
+_REQUIRED = {
+    # A cast that fails gives NULL, which the job compares with its input: on Spark 4 it would raise instead.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def _defaults() -> dict[str, str]:
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.extensions": _ICEBERG_EXTENSIONS,
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "2g",
+        "spark.sql.adaptive.enabled": "false",
+        # Row structs of wide tables are part of plans; printing them costs more than the batch.
+        "spark.sql.maxPlanStringLength": "2000",
+        "spark.sql.streaming.numRecentProgressUpdates": "5",
+    }
+
+
+def _connectors(config: Config) -> dict[str, str]:
+    if config.spark.jars:
+        return {"spark.jars": ",".join(config.spark.jars)}
+    if config.spark.packages is not None:
+        return {"spark.jars.packages": ",".join(config.spark.packages)} if config.spark.packages else {}
+    if pyspark.__version__ == LOCKED_PYSPARK:
+        return {"spark.jars": ",".join(str(path) for path in spark_jars())}
+    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__))}
+
+
+def catalog_settings(catalog: Catalog) -> dict[str, str]:
+    """Return the Spark settings of the configured Iceberg catalog."""
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    settings = {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": catalog.type,
+        f"{prefix}.warehouse": catalog.warehouse,
+        # Tables change under the session (by this very job): every statement must see the newest metadata.
+        f"{prefix}.cache-enabled": "false",
+    }
+    if catalog.service is not None:
+        settings[f"{prefix}.uri"] = catalog.service
+    if catalog.type == "jdbc":
+        settings[f"{prefix}.jdbc.schema-version"] = "V1"
+    settings |= {f"{prefix}.{key}": value for key, value in catalog.properties.items()}
+    return settings
+
+
+def _check_connectors(spark: SparkSession) -> None:
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    for name in ("org.apache.spark.sql.kafka010.KafkaSourceProvider", "org.apache.iceberg.spark.SparkCatalog"):
+        try:
+            loader.loadClass(name)
+        except Exception as error:
+            raise SetupError(
+                f"Cannot start: {name} is not on Spark's class path. Leave spark.packages unset to have the pinned "
+                "connectors fetched, or list their jars under spark.jars."
+            ) from error

@@ -1,0 +1,78 @@
+"""Tracked types as Spark types, and canonical literals as Spark expressions."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from typing_extensions import assert_never
+
+from cdc_sync.schema.internal import Default
+from cdc_sync.schema.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    ListType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+_INTEGERS: dict[int, T.DataType] = {8: T.ByteType(), 16: T.ShortType(), 32: T.IntegerType(), 64: T.LongType()}
+
+
+def to_spark(type_: DataType) -> T.DataType:
+    """Return the Spark type that holds every value of a tracked type."""
+    match type_:
+        case BooleanType():
+            return T.BooleanType()
+        case IntegerType(bits=bits):
+            return _INTEGERS[bits]
+        case FloatType(bits=bits):
+            return T.FloatType() if bits == 32 else T.DoubleType()
+        case DecimalType(precision=precision, scale=scale):
+            return T.DecimalType(precision, scale)
+        case StringType():
+            return T.StringType()
+        case BinaryType():
+            return T.BinaryType()
+        case DateType():
+            return T.DateType()
+        case TimestampType(zoned=zoned):
+            return T.TimestampType() if zoned else T.TimestampNTZType()
+        case StructType(fields=fields):
+            return T.StructType([T.StructField(f.name, to_spark(f.type), f.optional) for f in fields])
+        case ListType(element=element, element_optional=optional):
+            return T.ArrayType(to_spark(element), optional)
+        case MapType(key=key, value=value, value_optional=optional):
+            return T.MapType(to_spark(key), to_spark(value), optional)
+        case _:
+            assert_never(type_)
+
+
+def literal(value: Default, type_: DataType) -> Column:
+    """Return a canonical literal as a column of the tracked type."""
+    if value is None:
+        return F.lit(None).cast(to_spark(type_))
+    if isinstance(type_, BinaryType):
+        return F.unhex(F.lit(value))
+    return F.lit(value).cast(to_spark(type_))
+
+
+def literal_sql(value: Default, type_: DataType) -> str:
+    """Return a canonical literal as SQL; text travels as hexadecimal digits, so nothing in it can become SQL."""
+    target = to_spark(type_).simpleString()
+    if value is None:
+        return f"CAST(NULL AS {target})"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (int, float)):
+        return f"CAST('{value!r}' AS {target})"
+    if isinstance(type_, BinaryType):
+        return f"X'{bytes.fromhex(value).hex()}'"
+    return f"CAST(CAST(X'{value.encode().hex()}' AS STRING) AS {target})"

@@ -1,0 +1,227 @@
+"""Files of a pipeline that `status` reads: the state of each table, and the records that were set aside.
+
+Below the pipeline's root (a folder or an object-store URL)::
+
+    tables/<table>.json                              one `TableStatus`
+    quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
+
+All text is the same for equal values, so that a backup or a diff shows only what changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote
+
+import obstore
+from obstore.exceptions import BaseError, NotFoundError
+
+from cdc_sync.errors import HistoryError, TransientError
+from cdc_sync.events import TableId
+from cdc_sync.objectstore import open_store
+
+_FORMAT = 1
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """What the job last said about one table.
+
+    Attributes:
+        target: the target's dotted name, for reading only.
+        state: `paused` waits for a decision; `failing` is tried again on its own.
+        version: the schema version of the target's columns, None before the first.
+        reason, remedy: why it does not run, and what would let it.
+        offsets: topic -> partition -> the next offset to read.
+        paused_at: the record it stands before, as topic[partition]@offset.
+        counts: what was not applied, by kind, since the table's beginning.
+    """
+
+    table: TableId
+    target: str
+    state: Literal["running", "paused", "failing"]
+    version: int | None = None
+    reason: str | None = None
+    remedy: str | None = None
+    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    paused_at: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedRecord:
+    """A record that was not applied, kept whole so that it can be applied later.
+
+    Attributes:
+        timestamp: the record's own, in milliseconds since the epoch.
+        reason: a short, stable text: `status` counts by it.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    reason: str
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class QuarantineCount:
+    """How many records of a topic are set aside for one reason."""
+
+    topic: str
+    reason: str
+    records: int
+
+
+class StateStore:
+    """Status and quarantine of one pipeline. Thread-safe for different tables and partitions.
+
+    Every method raises `TransientError` if the store does not answer, and `HistoryError` if a file is damaged.
+    """
+
+    def __init__(self, root: str, *, create: bool = False) -> None:
+        """Open the files below a pipeline's root; reading needs no `create`."""
+        self._root = root
+        self._store = self._asked(lambda: open_store(root, create=create))
+
+    def save(self, status: TableStatus) -> None:
+        """Replace the status of a table, atomically."""
+        self._write(_table_path(status.table), _status_text(status))
+
+    def load(self, table: TableId) -> TableStatus | None:
+        """Return the status of a table, None if the job never saw it."""
+        text = self._read(_table_path(table))
+        return _parse_status(text, _table_path(table)) if text is not None else None
+
+    def tables(self) -> tuple[TableStatus, ...]:
+        """Return the status of every table, ordered by name."""
+        paths = (path for path in self._paths("tables") if path.endswith(".json"))
+        statuses = [_parse_status(self._read(path) or "", path) for path in paths]
+        return tuple(sorted(statuses, key=lambda status: status.table))
+
+    def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
+        """Set records aside; doing it again changes nothing.
+
+        Records whose first offset already names a file are added to that file: a repeated batch may be shorter than
+        the one that wrote it.
+        """
+        groups: dict[tuple[str, int], list[QuarantinedRecord]] = {}
+        for record in records:
+            groups.setdefault((record.topic, record.partition), []).append(record)
+        for (topic, partition), group in groups.items():
+            path = f"quarantine/{topic}/{partition}/{min(record.offset for record in group)}.jsonl"
+            lines = {_record_line(record) for record in group} | set(_lines(self._read(path)))
+            ordered = sorted(lines, key=lambda line: (json.loads(line)["offset"], line))
+            self._write(path, "".join(f"{line}\n" for line in ordered))
+
+    def quarantined(self) -> Iterator[QuarantinedRecord]:
+        """Return every record that was set aside; twice, if two batches wrote it."""
+        for path in self._paths("quarantine"):
+            for number, line in enumerate(_lines(self._read(path)), 1):
+                yield _parse_record(line, f"{path}:{number}")
+
+    def quarantine_counts(self) -> tuple[QuarantineCount, ...]:
+        """Count distinct records by topic and reason."""
+        places: dict[tuple[str, str], set[tuple[int, int]]] = {}
+        for record in self.quarantined():
+            places.setdefault((record.topic, record.reason), set()).add((record.partition, record.offset))
+        counts = (
+            QuarantineCount(topic=topic, reason=reason, records=len(offsets))
+            for (topic, reason), offsets in places.items()
+        )
+        return tuple(sorted(counts))
+
+    def _paths(self, folder: str) -> list[str]:
+        return self._asked(
+            lambda: sorted(item["path"] for chunk in obstore.list(self._store, prefix=folder) for item in chunk)
+        )
+
+    def _write(self, path: str, text: str) -> None:
+        self._asked(lambda: obstore.put(self._store, path, text.encode()))
+
+    def _read(self, path: str) -> str | None:
+        try:
+            return self._asked(lambda: bytes(obstore.get(self._store, path).bytes()).decode())
+        except (FileNotFoundError, NotFoundError):
+            return None
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except (FileNotFoundError, NotFoundError):
+            raise
+        except (BaseError, OSError) as error:
+            raise TransientError(f"Cannot use state in {self._root}: {' '.join(str(error).split())}") from error
+
+
+def _lines(text: str | None) -> list[str]:
+    # Not splitlines: a text inside the JSON may hold one of the other characters that it takes for a line's end.
+    return [line for line in (text or "").split("\n") if line]
+
+
+def _table_path(table: TableId) -> str:
+    # Dots inside a part are encoded too, so that two tables never share a file.
+    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
+    return f"tables/{'.'.join(parts)}.json"
+
+
+def _status_text(status: TableStatus) -> str:
+    data = {"format": _FORMAT, **asdict(status)}
+    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _parse_status(text: str, path: str) -> TableStatus:
+    data = _object(text, path)
+    if data.pop("format", None) != _FORMAT:
+        raise HistoryError(f"Cannot read status {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    try:
+        return TableStatus(
+            **{
+                **data,
+                "table": TableId(**data["table"]),
+                "offsets": {
+                    topic: {int(partition): offset for partition, offset in partitions.items()}
+                    for topic, partitions in data["offsets"].items()
+                },
+                "warnings": tuple(data["warnings"]),
+            }
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise HistoryError(f"Cannot read status {path}: {error}; delete the file, the job writes it anew") from None
+
+
+def _record_line(record: QuarantinedRecord) -> str:
+    data = {
+        **asdict(record),
+        "key": base64.b64encode(record.key).decode() if record.key is not None else None,
+        "value": base64.b64encode(record.value).decode() if record.value is not None else None,
+    }
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)
+
+
+def _parse_record(line: str, place: str) -> QuarantinedRecord:
+    data = _object(line, place)
+    try:
+        decoded = {name: base64.b64decode(data[name]) if data[name] is not None else None for name in ("key", "value")}
+        return QuarantinedRecord(**{**data, **decoded})
+    except (KeyError, TypeError, ValueError) as error:
+        raise HistoryError(f"Cannot read quarantined record {place}: {error}") from None
+
+
+def _object(text: str, place: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise HistoryError(f"Cannot read {place}: not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise HistoryError(f"Cannot read {place}: not a JSON object")
+    return data

@@ -1,0 +1,276 @@
+"""Iceberg, format version 2, merge-on-read, through Spark and the Iceberg Java API inside its JVM.
+
+One migration is one metadata commit: an Iceberg transaction takes any number of schema updates and the version stamp
+(a table property) together. Progress is a property of each snapshot, so it is committed with the rows or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from cdc_sync.config import Target as TargetConfig
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import PROPERTY, Progress, parse_progress
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.spark.columns import CREATED, DELETED, value_column
+from cdc_sync.spark.quote import quoted
+from cdc_sync.spark.session import activate
+from cdc_sync.spark.types import literal_sql, to_spark
+from cdc_sync.targets.base import MISSING_ROW, Batch, TargetState
+from cdc_sync.targets.iceberg_schema import alter
+
+VERSION_PROPERTY = "cdc_sync.schema-version"
+_TABLE_PROPERTIES = {
+    # v2 position deletes are what every listed reader takes; v3 deletion vectors are not.
+    "format-version": "2",
+    "write.merge.mode": "merge-on-read",
+    "write.delete.mode": "merge-on-read",
+    # Only back-fills update, and they touch every row: rewriting files beats a delete file for each.
+    "write.update.mode": "copy-on-write",
+    "write.merge.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    # One delete file for each task instead of one for each data file it touches.
+    "write.delete.granularity": "partition",
+    "write.distribution-mode": "none",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+
+
+class IcebergTarget:
+    """Tables of one Iceberg catalog. Thread-safe for different tables."""
+
+    def __init__(self, *, config: TargetConfig, spark: SparkSession) -> None:
+        self._config = config
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        self._catalog_name = config.catalog.name
+        activate(spark)
+        self._catalog: Any = self._open_catalog()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Iceberg's Java library promotes in place."""
+        return ICEBERG
+
+    def state(self, name: TargetName) -> TargetState | None:
+        """Read the stamp from the table's properties and the newest marker along the current lineage."""
+        if not self._catalog.tableExists(self._identifier(name)):
+            return None
+        table = self._load(name)
+        stamp = table.properties().get(VERSION_PROPERTY)
+        marker = self._newest_marker(table)
+        return TargetState(
+            version=int(stamp) if stamp is not None else None,
+            progress=parse_progress(marker) if marker is not None else None,
+        )
+
+    def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
+        """Carry out the steps; each is one commit and is skipped when it is in effect already."""
+        for step in migration.steps:
+            match step:
+                case CreateTable(schema=schema):
+                    self._create(name, schema, migration.version)
+                case AlterTable(steps=steps):
+                    transaction = self._load(name).newTransaction()
+                    try:
+                        alter(self._jvm, transaction, steps)
+                        update = transaction.updateProperties()
+                        update.set(VERSION_PROPERTY, str(migration.version)).commit()
+                        transaction.commitTransaction()
+                    except Py4JJavaError as error:
+                        raise self._failure("migrate", name, error) from error
+                case Backfill():
+                    self._backfill(name, step, progress)
+
+    def write(self, name: TargetName, batch: Batch) -> None:
+        """Append or merge the rows; the marker is a property of the snapshot this makes."""
+        properties = {PROPERTY: batch.progress.to_text()}
+        try:
+            if batch.append:
+                renamed = batch.rows.select(
+                    *(batch.rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
+                )
+                writer = renamed.writeTo(self._sql_name(name))
+                for key, value in properties.items():
+                    writer = writer.option(f"snapshot-property.{key}", value)
+                writer.append()
+            else:
+                self._merge(name, batch, properties)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("write", name, error) from error
+
+    def _merge(self, name: TargetName, batch: Batch, properties: dict[str, str]) -> None:
+        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
+        view = f"cdc_sync_batch_{id(batch)}"
+        batch.rows.createOrReplaceTempView(view)
+        try:
+            statement = merge_statement(self._sql_name(name), view, batch.schema, require_rows=batch.require_rows)
+            self._with_properties(properties, lambda: self._spark.sql(statement))
+        finally:
+            self._spark.catalog.dropTempView(view)
+
+    def _backfill(self, name: TargetName, step: Backfill, progress: Progress) -> None:
+        assignments = ", ".join(
+            f"{quoted(column.name)} = {literal_sql(column.initial, column.type)}" for column in step.columns
+        )
+        # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
+        unfilled = " AND ".join(f"{quoted(column.name)} IS NULL" for column in step.columns)
+        statement = f"UPDATE {self._sql_name(name)} SET {assignments} WHERE {unfilled}"
+        properties = {PROPERTY: progress.to_text()}
+        try:
+            self._with_properties(properties, lambda: self._spark.sql(statement))
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("back-fill", name, error) from error
+
+    def _create(self, name: TargetName, schema: InternalSchema, version: int) -> None:
+        catalog = self._catalog
+        identifier = self._identifier(name)
+        namespace = identifier.namespace()
+        if not catalog.namespaceExists(namespace):
+            catalog.createNamespace(namespace)
+        if catalog.tableExists(identifier):
+            return
+        properties = self._jvm.java.util.HashMap()
+        for key, value in (_TABLE_PROPERTIES | dict(self._config.table_properties)).items():
+            properties.put(key, value)
+        properties.put(VERSION_PROPERTY, str(version))
+        try:
+            catalog.createTable(
+                identifier,
+                self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java_struct(schema)),
+                self._jvm.org.apache.iceberg.PartitionSpec.unpartitioned(),
+                properties,
+            )
+        except Py4JJavaError as error:
+            raise self._failure("create", name, error) from error
+
+    def _java_struct(self, schema: InternalSchema) -> Any:
+        struct = StructType(
+            [
+                StructField(
+                    column.name,
+                    to_spark(column.type),
+                    True,
+                    {"comment": column.comment} if column.comment else None,
+                )
+                for column in schema.columns
+            ]
+        )
+        return self._jvm.org.apache.spark.sql.types.DataType.fromJson(struct.json())
+
+    def _with_properties(self, properties: dict[str, str], action: Callable[[], object]) -> None:
+        """Run a statement whose commit carries the properties (Spark 3.5 has no session setting for it)."""
+        gateway = self._spark.sparkContext._gateway
+        assert gateway is not None
+        java_map = self._jvm.java.util.HashMap()
+        for key, value in properties.items():
+            java_map.put(key, value)
+        exception = self._jvm.java.lang.Class.forName("java.lang.Exception")
+        call = _Callable(action)
+        try:
+            self._jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map, call, exception)
+        except Py4JJavaError:
+            # The callback's own error says more than the Java wrapper around it.
+            if call.error is not None:
+                raise call.error from None
+            raise
+
+    def _newest_marker(self, table: Any) -> str | None:
+        snapshot = table.currentSnapshot()
+        while snapshot is not None:
+            marker = snapshot.summary().get(PROPERTY)
+            if marker is not None:
+                return str(marker)
+            parent = snapshot.parentId()
+            snapshot = table.snapshot(parent) if parent is not None else None
+        return None
+
+    def _open_catalog(self) -> Any:
+        catalog = self._config.catalog
+        if catalog.type == "jdbc" and catalog.uri is None:
+            # The embedded catalog is an SQLite file in the warehouse, which is a local folder then.
+            Path(catalog.warehouse).mkdir(parents=True, exist_ok=True)
+        try:
+            return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(
+                self._spark._jsparkSession, self._catalog_name
+            )
+        except Py4JJavaError as error:
+            detail = _first_line(error)
+            raise TargetError(f"Cannot open Iceberg catalog {self._catalog_name!r}: {detail}") from error
+
+    def _load(self, name: TargetName) -> Any:
+        return self._catalog.loadTable(self._identifier(name))
+
+    def _identifier(self, name: TargetName) -> Any:
+        gateway = self._spark.sparkContext._gateway
+        assert gateway is not None
+        parts = gateway.new_array(self._jvm.java.lang.String, 2)
+        for index, part in enumerate((name.namespace, name.name)):
+            parts[index] = part
+        return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of(parts)
+
+    def _sql_name(self, name: TargetName) -> str:
+        return ".".join(quoted(part) for part in (self._catalog_name, name.namespace, name.name))
+
+    def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
+        return TargetError(f"Cannot {verb} {name}: {_first_line(error)}")
+
+
+class _Callable:
+    """A Python function as `java.util.concurrent.Callable`; keeps the error that Java would wrap."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self._action = action
+        self.error: Exception | None = None
+
+    def call(self) -> None:
+        try:
+            self._action()
+        except Exception as error:
+            self.error = error
+            raise
+
+    class Java:
+        implements = ["java.util.concurrent.Callable"]
+
+
+def merge_statement(table: str, view: str, schema: InternalSchema, *, require_rows: bool) -> str:
+    """Return the MERGE of one batch; its clauses are disjoint, as Hudi needs and readers expect."""
+    columns = [(quoted(column.name), value_column(column.id)) for column in schema.columns]
+    condition = " AND ".join(f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in schema.key_columns)
+    assignments = ", ".join(f"{name} = s.{value}" for name, value in columns)
+    names = ", ".join(name for name, _ in columns)
+    values = ", ".join(f"s.{value}" for _, value in columns)
+    insertable = f"NOT s.{DELETED} AND s.{CREATED}" if require_rows else f"NOT s.{DELETED}"
+    clauses = [
+        f"WHEN MATCHED AND s.{DELETED} THEN DELETE",
+        f"WHEN MATCHED AND NOT s.{DELETED} THEN UPDATE SET {assignments}",
+        f"WHEN NOT MATCHED AND {insertable} THEN INSERT ({names}) VALUES ({values})",
+    ]
+    if require_rows:
+        # The condition of the last clause is false or fails the statement: such a row must never be made up.
+        clauses.append(
+            f"WHEN NOT MATCHED AND NOT s.{DELETED} AND NOT s.{CREATED} AND raise_error('{MISSING_ROW}') IS NULL "
+            f"THEN INSERT ({names}) VALUES ({values})"
+        )
+    return f"MERGE INTO {table} t USING {view} s ON {condition} " + " ".join(clauses)
+
+
+def _first_line(error: Exception) -> str:
+    if not isinstance(error, Py4JJavaError):
+        return str(error).split("\n", 1)[0]
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString()).split("\n", 1)[0]

@@ -1,0 +1,81 @@
+"""Event builders and fakes, for users and for ourselves; standard library only.
+
+`SourceTable` is a table that writes Debezium's records for every change. Below it are the parts it is made of:
+`column` and the types for columns, `envelope_schema`, `key_schema`, `source_block` and `change_payload` for a single
+event, `message` and `json_text` for bytes.
+"""
+
+from cdc_sync.testing.connect import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    JSON,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_MILLIS,
+    TIMESTAMP_TZ,
+    UUID,
+    array,
+    column,
+    decimal,
+    encode,
+    enum,
+    json_text,
+    message,
+    prefix,
+    schema_json,
+    struct,
+)
+from cdc_sync.testing.envelope import (
+    Record,
+    change_payload,
+    envelope_schema,
+    heartbeat,
+    key_schema,
+    source_block,
+)
+from cdc_sync.testing.postgres import SourceTable, Wal
+
+__all__ = [
+    "BOOLEAN",
+    "BYTES",
+    "DATE",
+    "FLOAT32",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "JSON",
+    "TEXT",
+    "TIME",
+    "TIMESTAMP",
+    "TIMESTAMP_MILLIS",
+    "TIMESTAMP_TZ",
+    "UUID",
+    "Record",
+    "SourceTable",
+    "Wal",
+    "array",
+    "change_payload",
+    "column",
+    "decimal",
+    "encode",
+    "enum",
+    "envelope_schema",
+    "heartbeat",
+    "json_text",
+    "key_schema",
+    "message",
+    "prefix",
+    "schema_json",
+    "source_block",
+    "struct",
+]

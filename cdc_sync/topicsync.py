@@ -1,0 +1,333 @@
+"""One topic: which tables are in it, what else is in it, and how far each table has to read."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from structlog import get_logger
+
+from cdc_sync.config import route
+from cdc_sync.context import Context
+from cdc_sync.debezium.envelope import RecordKind
+from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
+from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.naming import Route, check_routes
+from cdc_sync.schemabook import KnownSchema, digest_of
+from cdc_sync.sightings import sample
+from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests, survey
+from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.state import QuarantinedRecord
+from cdc_sync.tablesync import Ends, Pause, TableSync
+
+
+class Tables:
+    """The tables of a pipeline, found so far. Thread-safe."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tables: dict[TableId, TableSync] = {}
+        self._topics: dict[str, set[TableId]] = {}
+        self._ignored: set[TableId] = set()
+        self._lock = threading.Lock()
+
+    def all(self) -> tuple[TableSync, ...]:
+        """Return every routed table, ordered by name."""
+        return tuple(self._tables[table] for table in sorted(self._tables))
+
+    def of(self, topic: str) -> tuple[TableSync, ...]:
+        """Return the tables with events in a topic."""
+        return tuple(self._tables[table] for table in sorted(self._topics.get(topic, ())))
+
+    def restore(self) -> None:
+        """Find the tables that earlier runs knew, so that each goes on where it stood."""
+        known = {status.table: tuple(status.offsets) for status in self._context.state.tables()}
+        for table in {*known, *self._context.history.tables()}:
+            found = self.add(table, topics=known.get(table, ()))
+            if found is not None and found.progress is not None:
+                self._topics_of(table, found.progress.offsets)
+
+    def add(self, table: TableId, *, topics: Sequence[str]) -> TableSync | None:
+        """Return the table's sync, made if it is new; None if no rule wants the table."""
+        with self._lock:
+            if table in self._ignored:
+                return None
+            if table not in self._tables:
+                made = self._make(table)
+                if made is None:
+                    self._ignored.add(table)
+                    return None
+                self._tables[table] = made
+            self._topics_of(table, topics)
+            return self._tables[table]
+
+    def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._topics.setdefault(topic, set()).add(table)
+
+    def route_of(self, table: TableId) -> Route | None:
+        """Return what the operator wants of a table, None if nothing; says so in the log."""
+        try:
+            wanted = route(self._context.config, table)
+        except RefusedError as error:
+            get_logger().error("table refused", table=str(table), reason=str(error))
+            return None
+        if wanted is None:
+            get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
+        return wanted
+
+    def _make(self, table: TableId) -> TableSync | None:
+        wanted = self.route_of(table)
+        if wanted is None:
+            return None
+        made = TableSync(self._context, wanted)
+        clash = self._clash(wanted)
+        if clash is not None:
+            made.refuse(Pause(reason=clash, remedy="give one of the two tables another target"))
+            return made
+        try:
+            made.load()
+        except TransientError:
+            raise
+        except CdcSyncError as error:
+            made.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
+        return made
+
+    def _clash(self, wanted: Route) -> str | None:
+        routes = [sync.route for sync in self._tables.values()]
+        clashes = check_routes([*routes, wanted])
+        return next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
+
+
+class TopicSync:
+    """Brings the tables of one topic to given offsets. One thread at a time."""
+
+    def __init__(self, context: Context, tables: Tables, topic: str) -> None:
+        self._context = context
+        self._tables = tables
+        self._topic = topic
+        # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
+        self._accounted: dict[int, int] = {}
+        self._failed: set[TableId] = set()
+        self.other: Counter[str] = Counter()
+
+    def advance(self, ends: Ends) -> None:
+        """Bring every table of the topic that can go on to the ends, in steps of bounded size."""
+        limit = self._context.config.job.max_offsets_per_batch
+        self._failed.clear()
+        while True:
+            active = self._active()
+            step = self._step(ends, active, limit)
+            if not step:
+                return
+            if not self._advance_known(step, active):
+                self._advance_surveyed(step, active)
+
+    def _active(self) -> tuple[TableSync, ...]:
+        return tuple(
+            table for table in self._tables.of(self._topic) if table.table not in self._failed and self._ready(table)
+        )
+
+    def _ready(self, table: TableSync) -> bool:
+        try:
+            table.reload_after_failure()
+        except TransientError:
+            raise
+        except CdcSyncError as error:
+            self._fail(table, error)
+            return False
+        return table.check_topic(self._topic)
+
+    def _step(self, ends: Ends, active: Sequence[TableSync], limit: int) -> tuple[OffsetRange, ...]:
+        """Return what to look at next: from the first offset that anyone has not seen."""
+        beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
+        found = []
+        for (topic, partition), end in sorted(ends.items()):
+            if topic != self._topic:
+                continue
+            beginning = beginnings.get(partition, 0)
+            starts = [
+                beginning if (known := table.next_offset(topic, partition)) is None else known for table in active
+            ]
+            accounted = self._accounted.get(partition)
+            if accounted is None:
+                accounted = min(starts, default=beginning)
+                self._accounted[partition] = accounted
+            start = max(beginning, min([accounted, *starts]))
+            if start < end:
+                found.append(OffsetRange(topic=topic, partition=partition, start=start, end=min(end, start + limit)))
+        return tuple(found)
+
+    def _advance_known(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> bool:
+        """Try without looking: worth it when the topic has one table and its newest records look familiar."""
+        if len(active) != 1 or len(self._tables.of(self._topic)) != 1:
+            return False
+        table = active[0]
+        if any(self._accounted.get(item.partition, 0) > item.start for item in step) or not self._familiar(step, table):
+            return False
+        try:
+            with table.lock:
+                written = table.advance_known(step)
+        except TransientError:
+            raise
+        except Exception as error:
+            self._fail(table, error)
+            return True
+        if written:
+            table.recovered()
+            self._account(step)
+        return written
+
+    def _familiar(self, step: Sequence[OffsetRange], table: TableSync) -> bool:
+        """Whether the last record of each range has a schema of the head."""
+        for item in step:
+            for offset in range(item.end - 1, max(item.start, item.end - 4) - 1, -1):
+                record = self._context.kafka.peek(item.topic, item.partition, offset)
+                if record is not None and record.value is not None:
+                    if not table.knows(digest_of(record.key, record.value)):
+                        return False
+                    break
+        return True
+
+    def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> None:
+        found = self._survey(step, active)
+        self._account_others(step, found)
+        by_table: dict[TableId, list[Stretch]] = {}
+        for stretch in found.stretches:
+            by_table.setdefault(stretch.table, []).append(stretch)
+        ends = {(item.topic, item.partition): item.end for item in step}
+        for table_id in sorted({*by_table, *(table.table for table in active)}):
+            table = self._tables.add(table_id, topics=(self._topic,))
+            if table is None:
+                self.other["change of a table that no rule matches"] += 1
+                continue
+            if table.table in self._failed or not table.check_topic(self._topic):
+                continue
+            self._advance_table(table, ends, by_table.get(table_id, []))
+        self._account(step)
+
+    def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> Survey:
+        """Survey a step; on several partitions look ahead, for an older schema may come first in another one."""
+        context = self._context
+        ranges = step
+        if any(table.must_rebuild_history for table in active):
+            ranges = tuple(
+                OffsetRange(topic=item.topic, partition=item.partition, start=0, end=item.end) for item in step
+            )
+        if len(ranges) > 1:
+            now = context.kafka.ends([self._topic]).get(self._topic, {})
+            ranges = tuple(
+                OffsetRange(
+                    topic=item.topic,
+                    partition=item.partition,
+                    start=item.start,
+                    end=max(item.end, now.get(item.partition, 0)),
+                )
+                for item in ranges
+            )
+        records = read_ranges(context.spark, context.config.kafka, _existing(context, ranges))
+        return survey(records, {(item.topic, item.partition): item.end for item in step})
+
+    def _advance_table(self, table: TableSync, ends: Ends, stretches: Sequence[Stretch]) -> None:
+        try:
+            with table.lock:
+                ranges = table.ranges(self._topic, ends)
+                if table.pause is None and (ranges or stretches):
+                    table.advance_surveyed(ranges, stretches)
+            table.recovered()
+        except TransientError:
+            raise
+        except Exception as error:
+            self._fail(table, error)
+
+    def _fail(self, table: TableSync, error: Exception) -> None:
+        """One table's failure is its own: it is left out until the next batch."""
+        self._failed.add(table.table)
+        table.fail(error)
+
+    def _account(self, step: Sequence[OffsetRange]) -> None:
+        for item in step:
+            self._accounted[item.partition] = max(item.end, self._accounted.get(item.partition, 0))
+
+    def _account_others(self, step: tuple[OffsetRange, ...], found: Survey) -> None:
+        """Count what is no change of a table, and set aside what cannot be understood."""
+        reasons: dict[str, str] = {}
+        for item in found.others:
+            reason = self._reason(item.digest, item.first, item.count)
+            if reason is None:
+                continue
+            reasons[item.digest] = reason
+        for stretch in found.stretches:
+            known = self._context.book.get(stretch.digest) or self._learn(stretch)
+            if known.broken is not None:
+                reasons[stretch.digest] = known.broken
+        if reasons:
+            self._set_aside(step, reasons)
+
+    def _learn(self, stretch: Stretch) -> KnownSchema:
+        record = sample(self._context, stretch.kafka)
+        assert record.value is not None
+        return self._context.book.learn(record.key, record.value)
+
+    def _reason(self, digest: str, first: KafkaPosition, count: int) -> str | None:
+        """Return why such records are set aside, None if they are known and carry no rows."""
+        if not digest:
+            return "not JSON with a schema, as Kafka Connect's JsonConverter writes it"
+        record = sample(self._context, first)
+        assert record.value is not None
+        known = self._context.book.learn(record.key, record.value)
+        if known.broken is not None:
+            return known.broken
+        if known.kind in (RecordKind.UNKNOWN, RecordKind.TABLE_CHANGE):
+            return "a record that is neither a change of a table nor of Debezium's own"
+        self.other[known.kind.value] += count
+        return None
+
+    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: dict[str, str]) -> None:
+        context = self._context
+        fresh = tuple(
+            OffsetRange(
+                topic=item.topic,
+                partition=item.partition,
+                start=max(item.start, self._accounted.get(item.partition, item.start)),
+                end=item.end,
+            )
+            for item in step
+        )
+        fresh = tuple(item for item in fresh if item.size)
+        if not fresh:
+            return
+        records = read_ranges(context.spark, context.config.kafka, fresh)
+        kept = []
+        for place, digest in offsets_with_digests(records, tuple(reasons)):
+            record = context.kafka.peek(place.topic, place.partition, place.offset)
+            kept.append(
+                QuarantinedRecord(
+                    topic=place.topic,
+                    partition=place.partition,
+                    offset=place.offset,
+                    timestamp=record.timestamp if record else None,
+                    reason=reasons[digest],
+                    key=record.key if record else None,
+                    value=record.value if record else None,
+                )
+            )
+        context.state.quarantine(kept)
+        if kept:
+            get_logger().warning("records set aside", topic=self._topic, count=len(kept), reason=kept[0].reason)
+
+
+def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
+    """Move starts up to the first offset that the broker still has."""
+    topics = sorted({item.topic for item in ranges})
+    beginnings = context.kafka.beginnings(topics)
+    return tuple(
+        OffsetRange(
+            topic=item.topic,
+            partition=item.partition,
+            start=max(item.start, beginnings.get(item.topic, {}).get(item.partition, 0)),
+            end=item.end,
+        )
+        for item in ranges
+    )

@@ -1,0 +1,375 @@
+"""Writing one range of one table: decode, last event per key, one commit; and what to do when a record will not go.
+
+The common case makes one pass. A record that does not fit fails the Spark job before its commit; only then is the
+range inspected, its bad records set aside, and the rest written.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from structlog import get_logger
+
+from cdc_sync.context import Context
+from cdc_sync.debezium.envelope import Source, read_source, split
+from cdc_sync.errors import TargetError, WireError
+from cdc_sync.events import TableId
+from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.naming import Route
+from cdc_sync.plan import readings
+from cdc_sync.progress import Progress
+from cdc_sync.schemabook import KnownSchema
+from cdc_sync.spark.columns import LSN, OFFSET, OP, PROBLEM, VALUE
+from cdc_sync.spark.compile import (
+    AMBIGUOUS_NULL,
+    KEY_IS_FALLBACK,
+    PAUSING,
+    PLACEHOLDER_FOUND,
+    TRUNCATE,
+    UNKNOWN_SCHEMA,
+    Converter,
+    convert,
+)
+from cdc_sync.spark.latest import latest
+from cdc_sync.spark.observe import Stretch, Trouble, inspect, offsets_with_problem
+from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.state import QuarantinedRecord
+from cdc_sync.targets.base import MISSING_ROW, Batch
+
+_ABOVE_BOUND = "above_bound"
+_NOT_APPENDABLE = "not_appendable"
+_RAISED = "cdc_sync found: "
+_LOOK_BACK = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """What to write.
+
+    Attributes:
+        exact: the converters are for every schema the table has in the ranges, so any other record is not the
+            table's. Without it, a record of another schema means that the range must be surveyed first.
+        may_append: adding rows without looking for their keys may be tried, where the records allow it.
+    """
+
+    table: TableId
+    route: Route
+    head: Version
+    ranges: tuple[OffsetRange, ...]
+    converters: tuple[Converter, ...]
+    exact: bool
+    progress: Progress | None
+    may_append: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why nothing after the written part may be applied."""
+
+    reason: str
+    remedy: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a write; no `progress` means: nothing was written, survey the range first."""
+
+    progress: Progress | None
+    stop: Stop | None = None
+    appended: bool = False
+    tried_append: bool = False
+
+
+def converters_for(
+    history: History, known: Iterable[KnownSchema], stretches: Sequence[Stretch] = ()
+) -> tuple[Converter, ...]:
+    """Build the converters for some schemas of a table, to the head."""
+    first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
+    found = []
+    for item in known:
+        if item.schema is None or item.fingerprint is None:
+            continue
+        at = first_seen.get(item.digest, history.head.position)
+        for reading in readings(history, item.schema, item.fingerprint, at):
+            found.append(
+                Converter(
+                    key_prefix=item.key_prefix,
+                    value_prefix=item.value_prefix,
+                    table=history.table,
+                    schema=item.schema,
+                    projection=reading.projection,
+                    from_position=reading.from_position,
+                    to_position=reading.to_position,
+                )
+            )
+    return tuple(found)
+
+
+def write_range(context: Context, plan: WritePlan) -> Outcome:
+    """Write the ranges of a plan in one commit.
+
+    Raises:
+        TargetError: if the target refuses, and the records are not the reason.
+    """
+    bound = _highest_lsn(context, plan.ranges)
+    empty = plan.progress is None
+    append = empty or (_known_high_water(plan) and plan.may_append and _only_creates(context, plan))
+    try:
+        return _attempt(context, plan, bound=bound, append=append, empty=empty)
+    except _Found as found:
+        if found.problem == _NOT_APPENDABLE:
+            outcome = write_range(context, replace(plan, may_append=False))
+            return replace(outcome, tried_append=True)
+        if found.problem == UNKNOWN_SCHEMA:
+            return Outcome(progress=None)
+        if found.problem == MISSING_ROW:
+            return _missing_row(plan)
+        return _write_inspected(context, plan, empty=empty)
+
+
+def _known_high_water(plan: WritePlan) -> bool:
+    return plan.progress is not None and plan.progress.high_water is not None
+
+
+class _Found(Exception):
+    """A record stopped the write before its commit."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def _attempt(
+    context: Context,
+    plan: WritePlan,
+    *,
+    bound: int | None,
+    append: bool,
+    empty: bool,
+    inspected: bool = False,
+) -> Outcome:
+    """Write once; `inspected` ranges have had their bad records set aside, which are left out."""
+    started = time.monotonic()
+    converted = _converted(context, plan)
+    if inspected:
+        converted = converted.where(F.col(PROBLEM).isNull())
+    else:
+        converted = _failing(converted, plan, bound=bound, append=append and not empty)
+    rows = latest(converted, plan.head.schema)
+    require_rows = plan.route.policy.missing_rows == "pause"
+    if empty:
+        rows = rows.where("NOT deleted")
+        if require_rows:
+            rows = rows.withColumn("deleted", F.when(F.col("created"), F.lit(False)).otherwise(_raise(MISSING_ROW)))
+    progress = _progress_after(context, plan, bound)
+    batch = Batch(
+        rows=rows,
+        schema=plan.head.schema,
+        progress=progress,
+        append=append,
+        require_rows=require_rows,
+    )
+    try:
+        context.target.write(plan.route.target, batch)
+    except TargetError as error:
+        problem = _problem_in(error)
+        if problem is None:
+            raise
+        raise _Found(problem) from None
+    get_logger().info(
+        "batch written",
+        table=str(plan.table),
+        version=plan.head.number,
+        offsets=sum(item.size for item in plan.ranges),
+        mode="append" if append else "merge",
+        seconds=round(time.monotonic() - started, 3),
+    )
+    return Outcome(progress=progress, appended=append, tried_append=append)
+
+
+def _converted(context: Context, plan: WritePlan) -> DataFrame:
+    records = read_ranges(context.spark, context.config.kafka, plan.ranges).where(F.col(VALUE).isNotNull())
+    converted = convert(
+        records,
+        plan.converters,
+        plan.head.schema,
+        refuse_ambiguous_null=plan.route.policy.ambiguous_null == "pause",
+    )
+    if plan.exact:
+        converted = converted.where(F.col(PROBLEM).isNull() | (F.col(PROBLEM) != UNKNOWN_SCHEMA))
+    return converted
+
+
+def _failing(converted: DataFrame, plan: WritePlan, *, bound: int | None, append: bool) -> DataFrame:
+    """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
+    problem = F.col(PROBLEM)
+    if bound is not None:
+        problem = F.coalesce(problem, F.when(F.col(LSN) > bound, F.lit(_ABOVE_BOUND)))
+    if append and plan.progress is not None:
+        # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
+        new = (F.col(OP) == "c") & (F.col(LSN) > F.lit(plan.progress.high_water))
+        problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(_NOT_APPENDABLE)))
+    return converted.withColumn(
+        OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
+    )
+
+
+def _raise(problem: Column | str) -> Column:
+    text = F.lit(problem) if isinstance(problem, str) else problem
+    return F.raise_error(F.concat(F.lit(_RAISED), text, F.lit(";")))
+
+
+def _problem_in(error: Exception) -> str | None:
+    found = re.search(re.escape(_RAISED) + r"([^;]*);", str(error))
+    if found is not None:
+        return found[1]
+    return MISSING_ROW if MISSING_ROW in str(error) else None
+
+
+def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
+    """Set aside what does not convert, stop before what must not be passed, write the rest."""
+    converted = _converted(context, plan)
+    found = inspect(converted)
+    ranges, stop = _cut(plan.ranges, found.troubles)
+    plan = replace(plan, ranges=ranges)
+    if not ranges:
+        return Outcome(progress=plan.progress or Progress(version=plan.head.number), stop=stop)
+    converted = _converted(context, plan)
+    topic = ranges[0].topic
+    _set_aside(context, topic, offsets_with_problem(converted))
+    try:
+        outcome = _attempt(context, plan, bound=found.highest_lsn, append=empty, empty=empty, inspected=True)
+    except _Found as problem:
+        if problem.problem == MISSING_ROW:
+            return _missing_row(plan)
+        raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
+    return replace(outcome, stop=stop)
+
+
+def _cut(ranges: tuple[OffsetRange, ...], troubles: Sequence[Trouble]) -> tuple[tuple[OffsetRange, ...], Stop | None]:
+    stops = [trouble for trouble in troubles if trouble.problem in PAUSING]
+    cuts: dict[int, int] = {}
+    for trouble in stops:
+        cuts[trouble.partition] = min(trouble.first_offset, cuts.get(trouble.partition, trouble.first_offset))
+    cut = tuple(replace(item, end=min(item.end, cuts.get(item.partition, item.end))) for item in ranges)
+    left = tuple(item for item in cut if item.size)
+    if not stops:
+        return left, None
+    first = min(stops, key=lambda trouble: (trouble.partition, trouble.first_offset))
+    reason, remedy = _REASONS[first.problem]
+    at = f"{ranges[0].topic}[{first.partition}]@{first.first_offset}"
+    return left, Stop(reason=reason, remedy=remedy, at=at)
+
+
+_REASONS = {
+    TRUNCATE: (
+        "the source table was truncated, which is not carried out yet",
+        "empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
+    ),
+    PLACEHOLDER_FOUND: (
+        "an event leaves an unchanged large value out (placeholder), and keeping the target's value is not "
+        "carried out yet",
+        "set REPLICA IDENTITY FULL for the source table, then snapshot it again",
+    ),
+    KEY_IS_FALLBACK: (
+        "a delete names the key 0 or '', which the connector makes up under REPLICA IDENTITY USING INDEX",
+        "set REPLICA IDENTITY DEFAULT or FULL for the source table, then snapshot it again",
+    ),
+    AMBIGUOUS_NULL: (
+        "a value equals its nullable column's default, and this connector sends NULL as the default",
+        "set value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: warn",
+    ),
+}
+
+
+def _missing_row(plan: WritePlan) -> Outcome:
+    first = plan.ranges[0]
+    stop = Stop(
+        reason="an update names a row that the target never had, so the topic does not hold the table's beginning "
+        "(the table was renamed, or the topic's first records were deleted)",
+        remedy="snapshot the table again, or set policy.missing_rows: insert",
+        at=f"{first.topic}[{first.partition}]@{first.start}",
+    )
+    return Outcome(progress=plan.progress or Progress(version=plan.head.number), stop=stop)
+
+
+def _set_aside(context: Context, topic: str, found: Sequence[tuple[int, int, str]]) -> None:
+    records = []
+    for partition, offset, problem in found:
+        record = context.kafka.peek(topic, partition, offset)
+        records.append(
+            QuarantinedRecord(
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                timestamp=record.timestamp if record else None,
+                reason=problem,
+                key=record.key if record else None,
+                value=record.value if record else None,
+            )
+        )
+    context.state.quarantine(records)
+    if records:
+        get_logger().warning("records set aside", topic=topic, count=len(records), reason=records[0].reason)
+
+
+def _progress_after(context: Context, plan: WritePlan, bound: int | None) -> Progress:
+    before = plan.progress or Progress(version=plan.head.number)
+    offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
+    for item in plan.ranges:
+        offsets.setdefault(item.topic, {})[item.partition] = item.end
+    topics = {item.topic for item in plan.ranges}
+    first = plan.progress is None
+    known = before.high_water is not None or first
+    high_water = max(bound, before.high_water or 0) if bound is not None and known else None
+    return Progress(
+        version=plan.head.number,
+        offsets=offsets,
+        topic_ids={**before.topic_ids, **context.kafka.topic_ids(topics)},
+        high_water=high_water,
+    )
+
+
+def _highest_lsn(context: Context, ranges: tuple[OffsetRange, ...]) -> int | None:
+    """Return a bound on the source LSNs of the ranges, taken from the last record of each.
+
+    Events come in commit order, so all earlier ones lie below the last commit before the last event, or within its
+    transaction. A connector that repeats events breaks this, which the write job checks.
+    """
+    highest = []
+    for item in ranges:
+        for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
+            source = _source_at(context, item, offset)
+            if source is not None:
+                highest.append(max(source.lsn or 0, source.last_commit or 0))
+                break
+        else:
+            return None
+    return max(highest) if highest and all(highest) else None
+
+
+def _only_creates(context: Context, plan: WritePlan) -> bool:
+    """Whether the first and last record of each range are creates: worth trying to append."""
+    for item in plan.ranges:
+        for offset in (item.start, item.end - 1):
+            source = _source_at(context, item, offset)
+            if source is None or source.op != "c":
+                return False
+    return True
+
+
+def _source_at(context: Context, item: OffsetRange, offset: int) -> Source | None:
+    record = context.kafka.peek(item.topic, item.partition, offset)
+    if record is None or record.value is None:
+        return None
+    try:
+        return read_source(split(record.value).payload)
+    except WireError:
+        return None

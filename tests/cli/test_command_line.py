@@ -1,0 +1,184 @@
+"""The command line as people and machines meet it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cdc_sync import commands
+from cdc_sync.cli import app
+from cdc_sync.config import Config
+from cdc_sync.errors import RefusedError, SetupError
+from tests.cli.runner import CommandLine
+
+_COMMANDS = ["validate", "run", "status", "history", "diff", "replay", "demo"]
+
+
+def test_help_lists_every_command() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+
+    assert result.exit_code == 0
+    assert all(f" {name} " in result.output for name in _COMMANDS)
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_every_command_explains_itself_and_takes_json_and_verbose(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+
+    assert result.exit_code == 0
+    assert "--json" in result.output
+    assert "--verbose" in result.output
+
+
+def test_the_version_is_the_packages(cdc_sync: CommandLine) -> None:
+    ran = cdc_sync("--version")
+
+    assert (ran.exit_code, ran.out) == (0, "cdc-sync 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "Cannot read the command line: Missing argument 'CONFIG'; see cdc-sync --help"),
+        (["replay", "c.yaml"], "Cannot read the command line: Missing option '--into'; see cdc-sync --help"),
+        (["status", "c.yaml", "--foo"], "Cannot read the command line: No such option: --foo; see cdc-sync --help"),
+    ],
+)
+def test_a_command_line_that_cannot_be_understood_is_one_line_on_stderr(
+    cdc_sync: CommandLine, arguments: list[str], message: str
+) -> None:
+    ran = cdc_sync(*arguments)
+
+    assert (ran.exit_code, ran.out, ran.err) == (2, "", f"cdc-sync: {message}\n")
+
+
+def test_with_json_a_failure_is_the_one_document_on_stdout(cdc_sync: CommandLine, tmp_path: Path) -> None:
+    ran = cdc_sync("validate", tmp_path / "none.yaml", "--json")
+
+    assert ran.exit_code == 2
+    assert ran.json == {
+        "error": f"{tmp_path}/none.yaml: Cannot read the file: No such file or directory",
+        "exit_code": 2,
+    }
+    assert ran.err == ""
+
+
+def test_json_may_stand_before_the_command_too(cdc_sync: CommandLine, tmp_path: Path) -> None:
+    assert cdc_sync("--json", "validate", tmp_path / "none.yaml").json["exit_code"] == 2
+
+
+def test_a_wrong_configuration_is_one_line_with_its_place(cdc_sync: CommandLine, config: Path) -> None:
+    config.write_text(config.read_text() + "jobs: {}\n")
+
+    ran = cdc_sync("status", config)
+
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert ran.err == f"cdc-sync: {config}:12:1: Cannot use jobs: unknown key; did you mean 'job'?\n"
+
+
+def test_validate_sums_a_configuration_up(cdc_sync: CommandLine, config: Path, tmp_path: Path) -> None:
+    ran = cdc_sync("validate", config)
+
+    assert ran.exit_code == 0
+    assert ran.out.replace(str(tmp_path), "DIR") == (
+        "The configuration of pipeline 'inventory' can be used.\n"
+        "  state    DIR/state/inventory\n"
+        "  kafka    '127.0.0.1:9'\n"
+        "  topics   shop.inv.orders\n"
+        "  tables   1 rule\n"
+        "  target   iceberg, jdbc catalog lake, warehouse DIR/warehouse\n"
+    )
+
+
+def test_validate_shows_references_instead_of_secrets(cdc_sync: CommandLine, config: Path) -> None:
+    ran = cdc_sync("validate", config, "--json")
+
+    assert ran.json["config"]["kafka"]["properties"]["sasl.password"] == "${file:${config_dir}/password}"
+    assert ran.json["config"]["job"]["trigger_interval"] == "1s"
+    assert "hunter2" not in ran.out
+
+
+def test_validate_warns(cdc_sync: CommandLine, config: Path) -> None:
+    config.write_text(config.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT"))
+
+    ran = cdc_sync("validate", config)
+
+    assert "warning: security.protocol SASL_PLAINTEXT sends the password in clear; use SASL_SSL\n" in ran.out
+
+
+def test_validate_with_check_fails_when_kafka_does_not_answer(cdc_sync: CommandLine, config: Path) -> None:
+    ran = cdc_sync("validate", config, "--check")
+
+    assert (ran.exit_code, ran.out) == (4, "")
+    assert ran.err.startswith("cdc-sync: Cannot list topics: no usable answer from Kafka at '127.0.0.1:9'")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+        raise error
+
+    monkeypatch.setattr(commands, "run", run)
+
+
+@pytest.mark.parametrize(("error", "exit_code"), [(SetupError("no Java"), 3), (RefusedError("t is paused"), 5)])
+def test_each_class_of_errors_has_its_exit_code(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, exit_code: int
+) -> None:
+    failing(monkeypatch, error)
+
+    ran = cdc_sync("run", config)
+
+    assert (ran.exit_code, ran.err) == (exit_code, f"cdc-sync: {error}\n")
+
+
+def test_an_unexpected_failure_is_one_line_without_secrets(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, KeyError("hunter2\nand more"))
+
+    ran = cdc_sync("run", config)
+
+    assert ran.exit_code == 1
+    assert ran.err == (
+        "cdc-sync: Cannot go on: KeyError: '${file:PASSWORD}\\nand more'; --verbose shows where, please report it\n"
+    ).replace("PASSWORD", f"{config.parent}/password")
+
+
+def test_verbose_shows_where_an_error_came_from_without_secrets(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, KeyError("hunter2"))
+
+    ran = cdc_sync("run", config, "--verbose")
+
+    assert "Traceback (most recent call last)" in ran.err
+    assert "in failing" not in ran.err
+    assert "hunter2" not in ran.err
+
+
+def test_run_gives_its_options_and_a_stop_event_and_shows_the_report(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+        assert not stop.is_set()
+        assert threading.current_thread() is not threading.main_thread()
+        return {"pipeline": config.pipeline.name, "once": once, "tables": [{"table": "a", "rows": 1}], "refused": []}
+
+    monkeypatch.setattr(commands, "run", run)
+
+    assert cdc_sync("run", config, "--once").out == (
+        "pipeline  inventory\nonce      yes\ntables:\n    table  a\n    rows   1\n\nrefused   -\n"
+    )
+    assert cdc_sync("run", config, "--json").json["once"] is False
+
+
+def test_replay_gives_its_options(cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def replay(config: Config, *, into: str, batch_size: int | None) -> object:
+        return (into, batch_size)
+
+    monkeypatch.setattr(commands, "replay", replay)
+
+    assert cdc_sync("replay", config, "--into", "d", "--batch-size", 7, "--json").json == ["d", 7]

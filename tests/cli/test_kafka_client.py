@@ -1,0 +1,121 @@
+"""The driver's Kafka client, against librdkafka's built-in mock cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+import stamina
+from confluent_kafka import Producer
+
+from cdc_sync.config import Kafka
+from cdc_sync.errors import ConfigError, KafkaUnavailable
+from cdc_sync.kafka import KafkaClient, lag
+
+NOBODY = "127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    """A broker with three records in partition 0 of shop.inv.orders, and one tombstone in shop.inv.items."""
+    producer = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 0})
+    for number in range(3):
+        producer.produce("shop.inv.orders", value=b"v%d" % number, key=b"k", partition=0, timestamp=1000 + number)
+    producer.produce("shop.inv.items", value=None, key=b"k", partition=1)
+    producer.flush(5)
+    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
+    yield f"{broker.host}:{broker.port}"
+    producer.purge()
+
+
+def settings(servers: str, **more: object) -> Kafka:
+    return Kafka.model_validate(
+        {
+            "bootstrap_servers": servers,
+            "topic_pattern": r"shop\.inv\..*",
+            "request_timeout": timedelta(seconds=1),
+            "attempts": 2,
+            **more,
+        }
+    )
+
+
+def test_topics_are_matched_as_a_whole(servers: str) -> None:
+    client = KafkaClient(settings(servers))
+
+    assert client.matching_topics(settings(servers)) == ("shop.inv.items", "shop.inv.orders")
+    assert client.matching_topics(settings(servers, topic_pattern=r"shop\.inv\.item")) == ()
+
+
+def test_listed_topics_that_do_not_exist_do_not_match(servers: str) -> None:
+    listed = settings(servers, topics=("shop.inv.orders", "none"), topic_pattern=None)
+
+    assert KafkaClient(listed).matching_topics(listed) == ("shop.inv.orders",)
+
+
+def test_offsets_come_for_every_partition_of_the_topics_that_exist(servers: str) -> None:
+    client = KafkaClient(settings(servers))
+
+    assert client.ends(["shop.inv.orders", "none"]) == {"shop.inv.orders": {0: 3, 1: 0, 2: 0, 3: 0}}
+    assert client.beginnings(["shop.inv.orders"]) == {"shop.inv.orders": {0: 0, 1: 0, 2: 0, 3: 0}}
+    assert client.ends([]) == {}
+
+
+def test_one_record_is_read_at_its_offset(servers: str) -> None:
+    record = KafkaClient(settings(servers)).peek("shop.inv.orders", 0, 1)
+
+    assert record is not None
+    assert (record.offset, record.key, record.value, record.timestamp) == (1, b"k", b"v1", 1001)
+
+
+def test_a_tombstone_has_no_value(servers: str) -> None:
+    record = KafkaClient(settings(servers)).peek("shop.inv.items", 1, 0)
+
+    assert record is not None
+    assert record.value is None
+
+
+@pytest.mark.parametrize("offset", [3, 99], ids=["not written yet", "far beyond the end"])
+def test_an_offset_without_a_record_gives_none(servers: str, offset: int) -> None:
+    assert KafkaClient(settings(servers)).peek("shop.inv.orders", 0, offset) is None
+
+
+def test_a_partition_that_does_not_exist_gives_none(servers: str) -> None:
+    quick = settings(servers, request_timeout=timedelta(milliseconds=300))
+
+    assert KafkaClient(quick).peek("shop.inv.orders", 99, 0) is None
+
+
+def test_absent_brokers_are_asked_a_bounded_number_of_times() -> None:
+    client = KafkaClient(settings(NOBODY, request_timeout=timedelta(milliseconds=100)))
+
+    with stamina.set_testing(True, attempts=2), pytest.raises(KafkaUnavailable) as failure:
+        client.topics()
+
+    assert str(failure.value) == (
+        "Cannot list topics: no usable answer from Kafka at '127.0.0.1:9' in 2 attempts (Failed to get metadata: "
+        "Local: Broker transport failure); check that the brokers run and can be reached from here"
+    )
+
+
+def test_a_setting_that_the_client_does_not_know_is_a_mistake_of_the_configuration() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        KafkaClient(settings(NOBODY, properties={"ssl.truststore.location": "x"}))
+
+    assert str(refusal.value) == (
+        "Cannot use kafka.properties: Java TrustStores are not supported, use `ssl.ca.location` and a certificate file "
+        "instead. See https://github.com/confluentinc/librdkafka/wiki/Using-SSL-with-librdkafka for more information.; "
+        "settings of one client only belong into kafka.driver_properties or kafka.spark_properties"
+    )
+
+
+def test_lag_counts_what_is_unread_in_the_tables_own_topics() -> None:
+    assert (
+        lag(
+            offsets={"a": {0: 5, 1: 10}},
+            beginnings={"a": {0: 0, 1: 0, 2: 3}, "b": {0: 0}},
+            ends={"a": {0: 7, 1: 10, 2: 4}, "b": {0: 100}},
+        )
+        == 2 + 0 + 1
+    )

@@ -1,0 +1,97 @@
+"""Log lines: one per event, on stderr, without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import stamina
+import structlog
+
+from cdc_sync import log
+from cdc_sync.config import Secret
+
+PASSWORD = Secret("hunter2", reference="${env:PW}", parts=(("hunter2", "${env:PW}"),))
+
+
+@pytest.fixture(autouse=True)
+def _defaults_afterwards() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+    stamina.instrumentation.set_on_retry_hooks(None)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.splitlines()
+
+
+def test_people_read_key_and_value(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure()
+
+    structlog.get_logger().info("batch done", table="inv.orders", rows=7, note="two words")
+
+    [line] = lines(capsys)
+    assert line.split(" ", 1)[1] == 'info    batch done table=inv.orders rows=7 note="two words"'
+
+
+def test_machines_read_json(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure(as_json=True)
+
+    structlog.get_logger().warning("batch done", offsets={"a": (1, 2)})
+
+    [line] = lines(capsys)
+    event = json.loads(line)
+    del event["time"]
+    assert event == {"event": "batch done", "level": "warning", "offsets": {"a": [1, 2]}}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_line_shows_a_secret(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    log.configure(as_json=as_json, secrets=[PASSWORD])
+
+    structlog.get_logger().info("login", password=PASSWORD, url="x://me:hunter2@db", deep={"a": ["hunter2"]})
+
+    [line] = lines(capsys)
+    assert "hunter2" not in line
+    assert line.count("${env:PW}") == 3
+
+
+def test_an_exception_stays_in_its_line_and_shows_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure(secrets=[PASSWORD])
+
+    try:
+        raise ValueError("bad hunter2")
+    except ValueError:
+        structlog.get_logger().exception("failed")
+
+    [line] = lines(capsys)
+    assert "ValueError: bad ${env:PW}" in line
+
+
+def test_debug_events_show_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure()
+    structlog.get_logger().debug("detail")
+    log.configure(verbose=True)
+    structlog.get_logger().debug("detail")
+
+    assert len(lines(capsys)) == 1
+
+
+def test_a_repetition_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure()
+    answers = iter([ValueError("away"), None])
+
+    def ask() -> None:
+        error = next(answers)
+        if error is not None:
+            raise error
+
+    with stamina.set_testing(False):
+        stamina.retry(on=ValueError, attempts=2, wait_initial=0.01, wait_jitter=0)(ask)()
+
+    [line] = lines(capsys)
+    assert "will try again" in line
+    assert "attempt=1 wait_s=0.01 cause=away" in line

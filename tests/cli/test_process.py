@@ -1,0 +1,88 @@
+"""The program as a process: how it is started, what it loads, how it stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cdc_sync.signals import INTERRUPTED, interruptible
+
+_PACKAGE = Path(__file__).parents[2] / "cdc_sync"
+
+
+def test_commands_that_only_look_start_no_jvm_and_load_no_pyspark(config: Path) -> None:
+    program = f"""
+import sys
+from cdc_sync.cli import main
+for command in (["validate", "--check"], ["status"], ["history"]):
+    main([command[0], {str(config)!r}, *command[1:]])
+main(["diff", {str(config)!r}, "orders", "1", "2"])
+print(sorted(name for name in sys.modules if name.partition(".")[0] in ("pyspark", "py4j")))
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_package_can_be_given_to_spark_submit_as_a_file(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, _PACKAGE / "__main__.py", "validate", "none.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "cdc-sync: none.yaml: Cannot read the file: No such file or directory\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_sets_the_stop_event_and_the_work_ends_itself(number: signal.Signals) -> None:
+    former = signal.getsignal(number)
+
+    def work(stop: threading.Event) -> str:
+        os.kill(os.getpid(), number)
+        assert stop.wait(5)
+        return "done"
+
+    assert interruptible(work) == "done"
+    assert signal.getsignal(number) is former
+
+
+def test_what_the_work_raises_is_raised_to_the_caller() -> None:
+    def work(_: threading.Event) -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        interruptible(work)
+
+
+def test_a_second_interrupt_leaves_at_once() -> None:
+    program = """
+import os, signal, time
+from cdc_sync.signals import interruptible
+
+def work(stop):
+    os.kill(os.getpid(), signal.SIGINT)
+    stop.wait(5)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(30)
+
+interruptible(work)
+"""
+    started = time.monotonic()
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+
+    assert done.returncode == INTERRUPTED
+    assert time.monotonic() - started < 10

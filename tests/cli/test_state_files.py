@@ -1,0 +1,190 @@
+"""The files that `status` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdc_sync.errors import HistoryError, TransientError
+from cdc_sync.events import TableId
+from cdc_sync.state import QuarantineCount, QuarantinedRecord, StateStore, TableStatus
+
+ORDERS = TableId(database="shop", schema="inv", table="orders")
+PAUSED = TableStatus(
+    table=ORDERS,
+    target="inv.orders",
+    state="paused",
+    version=3,
+    reason="column qty vanished and quantity appeared",
+    remedy="declare the rename",
+    offsets={"shop.inv.orders": {0: 41, 10: 7, 2: 0}},
+    paused_at="shop.inv.orders[0]@41",
+    counts={"quarantined": 2},
+    warnings=("größer",),
+)
+
+
+def record(
+    offset: int, *, partition: int = 0, reason: str = "not Debezium", value: bytes = b"\xff"
+) -> QuarantinedRecord:
+    return QuarantinedRecord(
+        topic="shop.inv.orders",
+        partition=partition,
+        offset=offset,
+        timestamp=1_700_000_000_000,
+        reason=reason,
+        key=None,
+        value=value,
+    )
+
+
+def test_a_status_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+
+    store.save(PAUSED)
+
+    assert store.load(ORDERS) == PAUSED
+    assert StateStore(str(tmp_path)).tables() == (PAUSED,)
+
+
+def test_saving_replaces_the_former_status(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    running = TableStatus(table=ORDERS, target="inv.orders", state="running")
+
+    store.save(PAUSED)
+    store.save(running)
+
+    assert store.tables() == (running,)
+
+
+def test_equal_statuses_are_equal_text(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+
+    store.save(PAUSED)
+
+    text = (tmp_path / "tables" / "shop.inv.orders.json").read_text(encoding="utf-8")
+    assert text == (Path(__file__).parent / "status_file.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TableId(database="a.b", schema="c", table="d"),
+        TableId(database="a", schema="b.c", table="d"),
+        TableId(database="a", schema="", table="b/../c"),
+        TableId(database="a", schema="", table="ta ble%2F"),
+        TableId(database="größe", schema="☃", table='"'),
+    ],
+    ids=str,
+)
+def test_any_table_name_gets_a_file_of_its_own(tmp_path: Path, table: TableId) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    status = TableStatus(table=table, target="x.y", state="running")
+
+    store.save(PAUSED)
+    store.save(status)
+
+    assert store.load(table) == status
+    assert len(store.tables()) == 2
+    assert len(list((tmp_path / "tables").iterdir())) == 2
+
+
+def test_reading_a_pipeline_that_never_ran_makes_no_folder(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path / "none"))
+
+    assert store.tables() == ()
+    assert store.load(ORDERS) is None
+    assert store.quarantine_counts() == ()
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_root_may_be_a_url(tmp_path: Path) -> None:
+    StateStore(f"file://{tmp_path}/a%20b", create=True).save(PAUSED)
+
+    assert StateStore(f"{tmp_path}/a b").tables() == (PAUSED,)
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"format": 2}', "it is of another format than 1; update cdc_sync"),
+        ('{"format": 1}', "delete the file, the job writes it anew"),
+    ],
+)
+def test_a_damaged_status_is_refused(tmp_path: Path, text: str, detail: str) -> None:
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "shop.inv.orders.json").write_text(text)
+
+    with pytest.raises(HistoryError, match=detail):
+        StateStore(str(tmp_path)).tables()
+
+
+def test_quarantined_records_are_kept_whole(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    records = (record(4), record(7, value=b"{}"))
+
+    store.quarantine(records)
+
+    assert tuple(store.quarantined()) == records
+    assert (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").exists()
+
+
+def test_setting_the_same_records_aside_again_changes_nothing(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+
+    store.quarantine((record(4), record(7)))
+    store.quarantine((record(4), record(7)))
+
+    assert tuple(store.quarantined()) == (record(4), record(7))
+
+
+def test_a_shorter_repeated_batch_loses_no_record(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+
+    store.quarantine((record(4), record(7)))
+    store.quarantine((record(4),))
+
+    assert tuple(store.quarantined()) == (record(4), record(7))
+
+
+def test_records_are_counted_once_by_topic_and_reason(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+
+    store.quarantine((record(4), record(7), record(4, partition=1)))
+    store.quarantine((record(7), record(8, reason="value does not fit")))
+
+    assert store.quarantine_counts() == (
+        QuarantineCount(topic="shop.inv.orders", reason="not Debezium", records=3),
+        QuarantineCount(topic="shop.inv.orders", reason="value does not fit", records=1),
+    )
+
+
+def test_a_reason_may_hold_any_character(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    odd = record(4, reason="line\u2028separator\n\x85")
+
+    store.quarantine((odd,))
+    store.quarantine((odd,))
+
+    assert tuple(store.quarantined()) == (odd,)
+
+
+def test_a_store_that_cannot_be_used_is_a_failure_that_may_pass(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(TransientError, match=r"Cannot use state in .*/file/below"):
+        StateStore(str(tmp_path / "file" / "below"), create=True).save(PAUSED)
+
+
+def test_a_damaged_quarantine_names_the_line(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    store.quarantine((record(4),))
+    with (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").open("a") as file:
+        file.write("{}\n")
+
+    with pytest.raises(HistoryError, match=r"Cannot read quarantined record quarantine/.*/4\.jsonl:2"):
+        store.quarantine_counts()

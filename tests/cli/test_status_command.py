@@ -1,0 +1,111 @@
+"""`cdc-sync status`: how every table stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from cdc_sync.events import TableId
+from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from tests.cli.runner import CommandLine
+
+RUNNING = TableStatus(
+    table=TableId(database="shop", schema="inv", table="customers"),
+    target="inv.customers",
+    state="running",
+    version=1,
+    offsets={"shop.inv.customers": {0: 10}},
+)
+PAUSED = TableStatus(
+    table=TableId(database="shop", schema="inv", table="orders"),
+    target="inv.orders",
+    state="paused",
+    version=3,
+    reason="column qty vanished and quantity appeared",
+    remedy="declare the rename",
+    offsets={"shop.inv.orders": {0: 1}},
+    paused_at="shop.inv.orders[0]@41",
+    counts={"quarantined": 2, "missing": 0},
+    warnings=("NULL may have arrived as the default",),
+)
+
+
+def fill(config: Path) -> None:
+    store = StateStore(f"{config.parent}/state/inventory", create=True)
+    store.save(RUNNING)
+    store.save(PAUSED)
+    store.quarantine(
+        QuarantinedRecord(
+            topic="shop.inv.orders", partition=0, offset=offset, timestamp=None, reason="broken", key=None, value=b""
+        )
+        for offset in (4, 7)
+    )
+
+
+def test_a_pipeline_that_never_ran_has_seen_no_table(cdc_sync: CommandLine, config: Path) -> None:
+    ran = cdc_sync("status", config)
+
+    assert (ran.exit_code, ran.out, ran.err) == (0, "Pipeline 'inventory' has seen no table yet.\n", "")
+    assert not (config.parent / "state").exists()
+
+
+def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
+    cdc_sync: CommandLine, config: Path
+) -> None:
+    fill(config)
+
+    ran = cdc_sync("status", config)
+
+    assert (ran.exit_code, ran.err) == (0, "")
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert lines == [
+        "table target state version lag not applied",
+        "shop.inv.customers inv.customers running 1 unknown -",
+        "shop.inv.orders inv.orders paused 3 unknown 2 quarantined",
+        "shop.inv.orders is paused at shop.inv.orders[0]@41: column qty vanished and quantity appeared; declare the "
+        "rename",
+        "shop.inv.orders: warning: NULL may have arrived as the default",
+        "quarantine: 2 records of shop.inv.orders: broken",
+        "Lag is unknown: Cannot list topics: no usable answer from Kafka at '127.0.0.1:9' in 1 attempts (Failed to get "
+        "metadata: Local: Broker transport failure); check that the brokers run and can be reached from here",
+    ]
+
+
+def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
+    fill(config)
+
+    ran = cdc_sync("status", config, "--json")
+
+    assert ran.json["tables"][1] == {
+        "table": "shop.inv.orders",
+        "target": "inv.orders",
+        "state": "paused",
+        "version": 3,
+        "reason": "column qty vanished and quantity appeared",
+        "remedy": "declare the rename",
+        "offsets": {"shop.inv.orders": {"0": 1}},
+        "paused_at": "shop.inv.orders[0]@41",
+        "counts": {"missing": 0, "quarantined": 2},
+        "warnings": ["NULL may have arrived as the default"],
+        "lag": None,
+    }
+    assert ran.json["quarantine"] == [{"topic": "shop.inv.orders", "reason": "broken", "records": 2}]
+    assert ran.json["kafka_problem"].startswith("Cannot list topics")
+
+
+def test_lag_is_what_the_brokers_hold_beyond_the_tables_offsets(cdc_sync: CommandLine, config: Path) -> None:
+    producer = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 0})
+    for _ in range(3):
+        producer.produce("shop.inv.orders", value=b"v", partition=0)
+    producer.flush(5)
+    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
+    config.write_text(config.read_text().replace("127.0.0.1:9", f"{broker.host}:{broker.port}"))
+    fill(config)
+
+    tables = cdc_sync("status", config, "--json").json["tables"]
+
+    assert [(table["table"], table["lag"]) for table in tables] == [
+        ("shop.inv.customers", None),  # its topic is gone
+        ("shop.inv.orders", 2),
+    ]

@@ -1,0 +1,137 @@
+"""Which target a table goes to, and with which declarations."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
+from cdc_sync.errors import RefusedError
+from cdc_sync.events import TableId
+from cdc_sync.schema.policy import Policy
+
+ORDERS = TableId(database="shop", schema="inv", table="orders")
+MYSQL_ORDERS = TableId(database="inventory", schema="", table="orders")
+
+
+def config_with(*rules: str, policy: str = "{}") -> Config:
+    lines = "".join(f"  - {rule}\n" for rule in rules)
+    return parse_config(
+        f"pipeline: {{name: p}}\nkafka: {{bootstrap_servers: 'b:1', topics: [t]}}\npolicy: {policy}\ntables:\n{lines}"
+    )
+
+
+def routed(config: Config, table: TableId = ORDERS) -> Route:
+    found = route(config, table)
+    assert found is not None
+    return found
+
+
+def test_without_a_target_a_table_keeps_its_schema_and_name() -> None:
+    assert routed(config_with("table: shop.inv.orders")).target == TargetName(namespace="inv", name="orders")
+
+
+def test_where_there_are_no_schemas_the_database_is_the_namespace() -> None:
+    found = routed(config_with("table: inventory.orders"), MYSQL_ORDERS)
+
+    assert str(found.target) == "inventory.orders"
+
+
+def test_a_target_of_one_part_goes_to_the_default_namespace() -> None:
+    assert str(routed(config_with("{table: shop.inv.orders, target: o}")).target) == "default.o"
+
+
+def test_a_pattern_fills_its_groups_into_the_target() -> None:
+    config = config_with(r"{pattern: 'shop\.(?P<team>\w+)\.(?P<base>\w+)_\d+', target: '{team}_raw.{base}'}")
+
+    assert str(routed(config, TableId(database="shop", schema="inv", table="orders_17")).target) == "inv_raw.orders"
+
+
+def test_a_pattern_must_match_the_whole_name() -> None:
+    config = config_with(r"pattern: 'shop\.inv\.ord'")
+
+    assert route(config, ORDERS) is None
+
+
+def test_excluded_tables_fall_through_to_later_rules() -> None:
+    config = config_with(
+        r"{pattern: 'shop\.inv\..*', exclude: ['shop\.inv\.ord.*'], target: 'a.{table}'}",
+        r"{pattern: '.*', target: 'b.{table}'}",
+    )
+
+    assert str(routed(config).target) == "b.orders"
+
+
+def test_the_first_rule_that_matches_wins() -> None:
+    config = config_with("{table: shop.inv.orders, target: a.x}", "{pattern: '.*', target: 'b.{table}'}")
+
+    assert str(routed(config).target) == "a.x"
+
+
+def test_a_table_that_matches_nothing_has_no_route() -> None:
+    assert route(config_with("table: shop.inv.customers"), ORDERS) is None
+
+
+def test_names_are_matched_as_they_are_not_as_patterns() -> None:
+    assert route(config_with("table: shop.inv.o.ders"), ORDERS) is None
+
+
+def test_a_dot_inside_a_name_stays_inside_the_name() -> None:
+    config = config_with("pattern: '.*'")
+
+    found = routed(config, TableId(database="shop", schema="in.v", table="or.ders"))
+
+    assert found.target == TargetName(namespace="in.v", name="or.ders")
+
+
+def test_a_name_may_hold_braces_and_backslashes() -> None:
+    config = config_with("pattern: '.*'")
+
+    assert routed(config, TableId(database="d", schema="s", table=r"{table}\g<0>")).target.name == r"{table}\g<0>"
+
+
+def test_declarations_come_with_the_route() -> None:
+    config = config_with(
+        "{table: shop.inv.orders, renames: {qty: quantity}, drops: [note], initial_values: {region: eu, paid: null}}"
+    )
+
+    found = routed(config)
+
+    assert found.renames == {"qty": "quantity"}
+    assert found.drops == {"note"}
+    assert found.initials == {"region": "eu", "paid": None}
+
+
+def test_a_tables_own_policy_wins_over_the_general_one() -> None:
+    config = config_with(
+        "{table: shop.inv.orders, policy: {unproven_rename: add}}",
+        policy="{unproven_rename: pause, missing_rows: insert}",
+    )
+
+    policy = routed(config).policy
+
+    assert policy == Policy(unproven_rename="add", ambiguous_null="warn", missing_rows="insert")
+
+
+def test_a_table_whose_target_name_comes_out_empty_is_refused_alone() -> None:
+    config = config_with(r"{pattern: 'shop\.inv\.(?P<base>x?).*', target: 'inv.{base}'}")
+
+    with pytest.raises(RefusedError) as refusal:
+        route(config, ORDERS)
+
+    assert str(refusal.value) == (
+        "Cannot route table shop.inv.orders: tables[0].target gives 'inv.', which has an empty part; mend it"
+    )
+
+
+def test_the_first_table_on_a_target_keeps_it() -> None:
+    config = config_with("{pattern: '.*', target: 'inv.{table}'}")
+    other = TableId(database="shop", schema="archive", table="orders")
+    third = TableId(database="shop", schema="archive", table="customers")
+
+    clashes = check_routes([routed(config), routed(config, other), routed(config, third), routed(config)])
+
+    assert [(clash.refused, clash.holder) for clash in clashes] == [(other, ORDERS)]
+    assert str(clashes[0]) == (
+        "Cannot route table shop.archive.orders to inv.orders: table shop.inv.orders is already written there; give "
+        "one of them another target in the tables section"
+    )
