@@ -78,7 +78,7 @@ class _Refused:
 
 _TRUNCATED = _Refused(
     reason="the source table was truncated, which is not carried out yet",
-    remedy="empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
+    remedy="empty the target by hand and snapshot the table again, or set skipped.operations=t in the connector",
 )
 
 

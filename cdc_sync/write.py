@@ -24,8 +24,9 @@ from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
 from cdc_sync.plan import readings
 from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.spark.columns import LSN, OFFSET, OP, PROBLEM, VALUE
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, VALUE, value_column
 from cdc_sync.spark.compile import (
     AMBIGUOUS_NULL,
     KEY_IS_FALLBACK,
@@ -94,8 +95,8 @@ def converters_for(
     first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
     found = []
     for item in known:
-        if item.schema is None or item.fingerprint is None:
-            continue
+        if item.schema is None or item.fingerprint is None or not item.schema.key:
+            continue  # a truncate has no key, and a table without one is never written
         at = first_seen.get(item.digest, history.head.position)
         for reading in readings(history, item.schema, item.fingerprint, at):
             found.append(
@@ -165,9 +166,9 @@ def _attempt(
     rows = latest(converted, plan.head.schema)
     require_rows = plan.route.policy.missing_rows == "pause"
     if empty:
-        rows = rows.where("NOT deleted")
+        rows = rows.where(~F.col(DELETED))
         if require_rows:
-            rows = rows.withColumn("deleted", F.when(F.col("created"), F.lit(False)).otherwise(_raise(MISSING_ROW)))
+            rows = _failing_without_create(rows, plan.head.schema)
     progress = _progress_after(context, plan, bound)
     batch = Batch(
         rows=rows,
@@ -219,6 +220,13 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bound: int | None, append
     return converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
     )
+
+
+def _failing_without_create(rows: DataFrame, schema: InternalSchema) -> DataFrame:
+    """Fail at an update of a key that the batch does not create, by way of the key: any other column may be pruned."""
+    key = value_column(schema.primary_key[0])
+    missing = _raise(MISSING_ROW).cast(rows.schema[key].dataType)
+    return rows.withColumn(key, F.when(F.col(CREATED), F.col(key)).otherwise(missing))
 
 
 def _raise(problem: Column | str) -> Column:

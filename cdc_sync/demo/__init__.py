@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cdc_sync.demo.report import DemoReport, VersionLine
+from cdc_sync.demo.report import DemoReport, VersionLine, parts
 from cdc_sync.errors import CdcSyncError, SetupError
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ def _folder(folder: str | None) -> Path:
 
 
 def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: str | None) -> DemoReport:
+    show.line(f"Starting Postgres, Kafka, Debezium and the job in {place}")
+    # Only now: importing the readers takes longer than anything before it.
     from cdc_sync.demo.scenario import SNAPSHOT, STEPS
     from cdc_sync.demo.stage import Stage
 
-    show.line(f"Starting Postgres, Kafka, Debezium and the job in {place}")
     with Stage(place, show=show, stop=stop) as stage:
         for proof in SNAPSHOT:
             stage.wait_visible(proof)
@@ -82,12 +83,8 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
         history = _history(stage)
         seconds = show.seconds
     differences = [f"{table.source.name}: {text}" for table in tables for text in table.differences]
-    if job_exit_code != 0:
-        differences.append(f"the job ended with exit code {job_exit_code}")
-    if differences:
-        raise CdcSyncError(f"Cannot call source and lake equal: {'; '.join(differences)}.")
-    return DemoReport(
-        equal=True,
+    report = DemoReport(
+        equal=not differences,
         tables=tables,
         alters=alters,
         history=history,
@@ -95,6 +92,12 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
         job_exit_code=job_exit_code,
         folder=kept,
     )
+    if job_exit_code != 0:
+        differences.append(f"the job ended with exit code {job_exit_code}")
+    if differences:
+        show.parts(parts(report))
+        raise CdcSyncError(f"Cannot call source and lake equal: {'; '.join(differences)}.")
+    return report
 
 
 def _hold(stage: Stage, show: Show, stop: threading.Event) -> None:

@@ -35,12 +35,17 @@ class Lake:
         """Return what SQLAlchemy opens: read only, so that the reader cannot stand in the writer's way."""
         return f"sqlite:///file:{self._file}?mode=ro&uri=true"
 
+    def stamp(self) -> int | None:
+        """Return a number that every commit to any table changes; None while there is no catalog."""
+        return self._file.stat().st_mtime_ns if self._file.is_file() else None
+
     def table(self, name: str) -> Table | None:
         """Load a table's newest metadata; None if there is no such table (yet)."""
         if self._catalog is None:
             if not self._file.is_file():
                 return None
-            self._catalog = SqlCatalog(self._name, uri=self.uri, init_catalog_tables="false")
+            # v1: the job makes the catalog's tables in two steps, and this may look between them.
+            self._catalog = SqlCatalog(self._name, uri=self.uri, init_catalog_tables="false", schema_version="v1")
         try:
             return self._catalog.load_table(name)
         except (NoSuchTableError, OperationalError):

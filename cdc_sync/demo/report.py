@@ -123,14 +123,14 @@ def _columns(comparison: TableComparison) -> Table:
 
 def _rows(comparison: TableComparison) -> Table:
     """Both rows of each key, the key's order being the source's."""
-    table = _grid("    source row", "lake row")
+    table = _grid("  ", "source row", "lake row")
     ours = _by_key(comparison.source, comparison.key)
     theirs = _by_key(comparison.lake, comparison.key) if comparison.lake else {}
     keys = [*ours, *(key for key in theirs if key not in ours)]
     for key in keys[:_ROWS_SHOWN]:
-        table.add_row(Text(f"    {ours.get(key, _ABSENT)}"), Text(theirs.get(key, _ABSENT)))
+        table.add_row("", Text(ours.get(key, _ABSENT)), Text(theirs.get(key, _ABSENT)))
     if (rest := len(keys) - _ROWS_SHOWN) > 0:
-        table.add_row(Text(f"    and {rest} more"), Text(""))
+        table.add_row("", Text(f"and {rest} more"), "")
     return table
 
 

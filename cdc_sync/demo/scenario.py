@@ -42,8 +42,8 @@ class Step:
     is_alter: bool = False
 
 
-def _alter(title: str, *ddl: str, rows: tuple[str, ...], table: str, key: int | str) -> Step:
-    return Step(title=title, ddl=ddl, rows=rows, proof=Proof(table=table, key=(key,)), is_alter=True)
+def _alter(title: str, *ddl: str, rows: tuple[str, ...], table: str, key: tuple[object, ...]) -> Step:
+    return Step(title=title, ddl=ddl, rows=rows, proof=Proof(table=table, key=key), is_alter=True)
 
 
 BEFORE = (
@@ -112,7 +112,7 @@ STEPS = (
             f"update {ORDERS} set discount = 1.00 where id = 1",
         ),
         table=ORDERS,
-        key=5,
+        key=(5,),
     ),
     _alter(
         "add a column that is 7 in the rows there are",
@@ -124,7 +124,7 @@ STEPS = (
                 values (7, 'Tony', 5, '2024-02-04 00:00:00Z')""",
         ),
         table=ORDERS,
-        key=6,
+        key=(6,),
     ),
     _alter(
         "drop a column",
@@ -134,7 +134,7 @@ STEPS = (
             f"delete from {ORDERS} where id = 2",
         ),
         table=ORDERS,
-        key=8,
+        key=(8,),
     ),
     _alter(
         "rename a column in the middle",
@@ -144,14 +144,14 @@ STEPS = (
             f"update {ORDERS} set buyer = 'Ada L.' where id = 1",
         ),
         table=ORDERS,
-        key=9,
+        key=(9,),
     ),
     _alter(
         "widen int to bigint",
         f"alter table {ORDERS} alter column quantity type bigint",
         rows=(f"insert into {ORDERS} values (10, 'John', 9000000000000000000, 1.00, true, '2024-02-07Z', null, 2)",),
         table=ORDERS,
-        key=10,
+        key=(10,),
     ),
     _alter(
         "widen numeric(8,2) to numeric(12,2)",
@@ -161,7 +161,7 @@ STEPS = (
             f"update {ORDERS} set priority = priority + 1 where id in (4, 5)",
         ),
         table=ORDERS,
-        key=11,
+        key=(11,),
     ),
     _alter(
         "rename one column and add another in one transaction",
@@ -172,7 +172,7 @@ STEPS = (
             f"delete from {ORDERS} where id = 11",
         ),
         table=ORDERS,
-        key=12,
+        key=(12,),
     ),
     Step(
         title="create a second table on the way",
@@ -202,7 +202,7 @@ STEPS = (
             f"update {ORDERS} set currency = 'GBP' where id = 9",
         ),
         table=ORDERS,
-        key=13,
+        key=(13,),
     ),
     _alter(
         "add a column of that name again, with another type",
@@ -212,14 +212,14 @@ STEPS = (
             f"update {ORDERS} set discount = 'none' where id = 1",
         ),
         table=ORDERS,
-        key=14,
+        key=(14,),
     ),
     _alter(
         "rename a column of the new table",
         f"alter table {SHIPMENTS} rename column carrier to shipped_by",
         rows=(f"insert into {SHIPMENTS} values (2, 1, 'Drone', '2024-04-01')",),
         table=SHIPMENTS,
-        key=2,
+        key=(2, 1),
     ),
     Step(
         title="update and delete what was there before all this",

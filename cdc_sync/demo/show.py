@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 
@@ -30,6 +31,11 @@ class Show:
     def detail(self, text: str) -> None:
         """Add to the last line."""
         self._console.print(Text(f"          {text}", style="dim"))
+
+    def parts(self, parts: Iterable[str | Table]) -> None:
+        """Show a report that has to be seen although it is not the result."""
+        for part in parts:
+            self._console.print(Text(part) if isinstance(part, str) else part)
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:

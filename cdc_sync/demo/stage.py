@@ -24,7 +24,7 @@ from cdc_sync.state import StateStore
 
 PREFIX = "demo"
 """Names the database, the connector and the first part of topics."""
-_POLL = 0.05
+_POLL = 0.02
 _PATIENCE = 180.0
 
 
@@ -99,23 +99,29 @@ class Stage:
         self._show.line(f"in the lake {seconds:.2f} s after its first row", style="green")
         if not step.is_alter:
             return None
-        return AlterTiming(title=step.title, table=step.proof.table, ddl=step.ddl, seconds=seconds)
+        return AlterTiming(title=step.title, table=step.proof.table, ddl=step.ddl, seconds=round(seconds, 2))
 
     def wait_visible(self, proof: Proof) -> float:
         """Wait until the lake's table has the source's columns and the row; return when it was seen."""
         source = self.source.image(proof.table)
         key = self.source.key(proof.table)
         wanted = _row(source, key, proof.key)
-        looked_at = ""
+        if wanted is None:
+            raise LookupError(
+                f"the scenario waits for row {proof.key} of {proof.table}, which the source does not have"
+            )
+        looked_at: object = None
         missing = "the table is not there"
 
         def visible() -> str | None:
             nonlocal looked_at, missing
-            table = self.lake.table(proof.table)
-            # Reading rows costs more than the job's own poll; without a new commit there is nothing new.
-            if table is None or table.metadata_location == looked_at:
+            # Looking must not cost the machine more than the job does: without a commit there is nothing new.
+            if (stamp := self.lake.stamp()) == looked_at:
                 return missing
-            looked_at = table.metadata_location
+            looked_at = stamp
+            table = self.lake.table(proof.table)
+            if table is None:
+                return missing
             if different := column_differences(source, lake_.columns(table)):
                 missing = different[0]
                 return missing
@@ -180,5 +186,5 @@ def _row(image: TableImage, key: tuple[str, ...], values: tuple[object, ...]) ->
     return next((record for record in image.records() if tuple(record.get(name) for name in key) == values), None)
 
 
-def _equal(ours: dict[str, object] | None, theirs: dict[str, object]) -> bool:
-    return ours is not None and all(same(value, theirs[name]) for name, value in ours.items())
+def _equal(ours: dict[str, object], theirs: dict[str, object]) -> bool:
+    return all(same(value, theirs[name]) for name, value in ours.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.errors import HistoryError
+from cdc_sync.errors import HistoryError, SchemaError
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.history.revision import Version
 from cdc_sync.schema.evolve import apply_all
@@ -36,7 +36,7 @@ class History:
                 raise HistoryError(
                     f"Cannot read history of {self.table}: version {after.number} lies before version {before.number}"
                 )
-            if apply_all(before.schema, after.changes) != after.schema:
+            if not _leads_to(before, after):
                 raise HistoryError(
                     f"Cannot read history of {self.table}: the changes of version {after.number} do not lead to it"
                 )
@@ -61,3 +61,10 @@ class History:
     def at(self, position: SourcePosition) -> Version | None:
         """Return the version in effect at a source position, None before the first."""
         return next((version for version in reversed(self.versions) if version.position <= position), None)
+
+
+def _leads_to(before: Version, after: Version) -> bool:
+    try:
+        return apply_all(before.schema, after.changes) == after.schema
+    except SchemaError:
+        return False

@@ -1,17 +1,27 @@
 """Where histories are kept: one immutable file for each version, on a folder or an object store.
 
-``<root>/<table>/000001.json``. A file is created only if it is absent, so that two writers cannot both record a version.
-There is no wall-clock time in it: replaying the topic gives the same bytes.
+``<root>/<database>.<schema>.<table>/000001.json``, each part percent-encoded. A file is created only if it is absent,
+so that two writers cannot both record a version. There is no wall-clock time in it: replaying the topic gives the
+same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    InvalidPathError,
+    NotFoundError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+from obstore.store import ObjectStore
 
 from cdc_sync.errors import HistoryError, TransientError, VersionExists
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
@@ -21,6 +31,8 @@ from cdc_sync.objectstore import open_store
 from cdc_sync.schema import serde
 
 T = TypeVar("T")
+_REFUSALS = (PermissionDeniedError, UnauthenticatedError, InvalidPathError, NotSupportedError, PermissionError)
+"""Errors that asking again does not mend."""
 
 
 class HistoryStore:
@@ -32,9 +44,8 @@ class HistoryStore:
 
     def tables(self) -> tuple[TableId, ...]:
         """Return every table with a recorded version, ordered."""
-        store = open_store(self._root, create=False)
-        paths = self._asked(lambda: [item["path"] for chunk in obstore.list(store) for item in chunk])
-        return tuple(sorted({_table_of(path) for path in paths if path.endswith(".json")}))
+        store = self._open(create=False)
+        return tuple(sorted({_table_of(path) for path in self._asked(lambda: _listed(store))}))
 
     def load(self, table: TableId) -> History:
         """Return a table's history.
@@ -51,17 +62,19 @@ class HistoryStore:
         """Return a table's history, None if no version is recorded.
 
         Raises:
-            HistoryError: if it is damaged.
+            HistoryError: if it is damaged: a file is missing between others, is not what `append` writes, or does
+                not follow from the one before.
             TransientError: if the store does not answer.
         """
-        store = open_store(self._root, create=False)
-        versions: list[Version] = []
-        while True:
-            path = _path(table, len(versions) + 1)
-            text = self._asked(lambda path=path: _read(store, path))  # type: ignore[misc]
-            if text is None:
-                break
-            versions.append(_version_from_text(text, f"{self._root}/{path}"))
+        store = self._open(create=False)
+        names = self._asked(lambda: _listed(store, f"{_folder(table)}/"))
+        expected = [_path(table, number) for number in range(1, len(names) + 1)]
+        if sorted(names) != expected:
+            wrong = sorted(set(names) ^ set(expected))[0]
+            raise HistoryError(
+                f"Cannot read history of {table}: {self._root}/{wrong} is missing, or does not belong there"
+            )
+        versions = [self._version(store, path) for path in expected]
         return History(table=table, versions=tuple(versions)) if versions else None
 
     def append(self, version: Version) -> None:
@@ -69,11 +82,17 @@ class HistoryStore:
 
         Raises:
             VersionExists: if another version of this number is there.
+            HistoryError: if the version before is not recorded, or the store refuses.
             TransientError: if the store does not answer.
         """
-        store = open_store(self._root, create=True)
+        store = self._open(create=True)
         path = _path(version.table, version.number)
         text = version_to_text(version)
+        before = _path(version.table, version.number - 1)
+        if version.number > 1 and self._asked(lambda: _read(store, before)) is None:
+            raise HistoryError(
+                f"Cannot record version {version.number} of {version.table}: {self._root}/{before} is missing"
+            )
         try:
             self._asked(lambda: obstore.put(store, path, text.encode(), mode="create"))
         except AlreadyExistsError:
@@ -82,25 +101,53 @@ class HistoryStore:
                     f"Cannot record version {version.number} of {version.table}: another one is recorded"
                 ) from None
 
+    def _open(self, *, create: bool) -> ObjectStore:
+        try:
+            return open_store(self._root, create=create)
+        except (BaseError, OSError, ValueError) as error:
+            raise HistoryError(f"Cannot open history store {self._root}: {_first_line(error)}") from error
+
+    def _version(self, store: ObjectStore, path: str) -> Version:
+        text = self._asked(lambda: _read(store, path))
+        if text is None:
+            raise TransientError(f"Cannot read history file {self._root}/{path}: it was listed, but is not there")
+        return _version_from_text(text, f"{self._root}/{path}")
+
     def _asked(self, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except AlreadyExistsError:
             raise
+        except _REFUSALS as error:
+            raise HistoryError(f"Cannot use history store {self._root}: {_first_line(error)}") from error
         except (BaseError, OSError) as error:
-            raise TransientError(f"Cannot use history store {self._root}: {error}") from error
+            raise TransientError(f"Cannot use history store {self._root}: {_first_line(error)}") from error
 
 
-def _read(store: Any, path: str) -> str | None:
+def _first_line(error: Exception) -> str:
+    """The store's errors go on with a dump of its own data structures."""
+    return str(error).partition("\n")[0]
+
+
+def _listed(store: ObjectStore, prefix: str | None = None) -> list[str]:
+    paths = [item["path"] for chunk in obstore.list(store, prefix) for item in chunk]
+    return [path for path in paths if path.endswith(".json")]
+
+
+def _read(store: ObjectStore, path: str) -> str | None:
     try:
         return bytes(obstore.get(store, path).bytes()).decode()
     except (FileNotFoundError, NotFoundError):
         return None
 
 
-def _path(table: TableId, number: int) -> str:
+def _folder(table: TableId) -> str:
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    return f"{'.'.join(parts)}/{number:06d}.json"
+    return ".".join(parts)
+
+
+def _path(table: TableId, number: int) -> str:
+    return f"{_folder(table)}/{number:06d}.json"
 
 
 def _table_of(path: str) -> TableId:

@@ -174,8 +174,7 @@ def _move(walk: _Walk) -> None:
     for column in walk.after.columns:
         if column.id not in staying:
             left = left_neighbour(walk.now, column.id)
-            if left != after:
-                walk.take(MoveColumn(id=column.id, old_after=left, new_after=after))
+            walk.take(MoveColumn(id=column.id, old_after=left, new_after=after))
         after = column.id
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.errors import HistoryError
+from cdc_sync.errors import HistoryError, SchemaError
 from cdc_sync.schema import changes as changes_
 from cdc_sync.schema.align import Evidence
 from cdc_sync.schema.changes import SchemaChange
@@ -59,8 +59,16 @@ _PLAIN: Mapping[str, DataType] = {
 
 
 def to_text(data: Mapping[str, Any]) -> str:
-    """Return JSON for people and machines, the same bytes for equal data."""
-    return json.dumps({"format": FORMAT, **data}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    """Return JSON for people and machines, the same bytes for equal data.
+
+    Raises:
+        HistoryError: for a value that JSON cannot hold: NaN or an infinity.
+    """
+    try:
+        text = json.dumps({"format": FORMAT, **data}, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise HistoryError(f"Cannot write schema: {error}") from error
+    return f"{text}\n"
 
 
 def from_text(text: str) -> dict[str, Any]:
@@ -100,7 +108,7 @@ def schema_from_json(data: Mapping[str, Any]) -> InternalSchema:
             primary_key=tuple(data["primary_key"]),
             last_column_id=data["last_column_id"],
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, SchemaError) as error:
         raise HistoryError(f"Cannot read schema: {error!r}") from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -61,37 +62,63 @@ class Converter:
 
 
 def convert(
-    records: DataFrame, converters: Sequence[Converter], head: InternalSchema, *, refuse_ambiguous_null: bool
+    records: DataFrame, converters: tuple[Converter, ...], head: InternalSchema, *, refuse_ambiguous_null: bool
 ) -> DataFrame:
     """Decode records that have a value.
 
     Args:
         records: columns `key`, `value`, `partition`, `offset` of the Kafka source, values not null.
         converters: at least one; a record none of them is for gets the problem `unknown_schema`.
+        head: the schema the rows are to have.
         refuse_ambiguous_null: make a value that may be a NULL the converter replaced a problem.
 
     Returns:
         `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none), and
         `value_column(id)` for each head column: the values after the change, for deletes only the key's.
     """
-    parsed = records
-    for index, converter in enumerate(converters):
-        parsed = _parse(parsed, index, converter, guarded=len(converters) > 1)
+    compiled = _compiled(converters, head, refuse_ambiguous_null)
+    return records.select(*compiled.recognised).select(*compiled.parsed).select(*compiled.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compiled:
+    """The expressions of three projections, each over the one before; building them costs more than using them."""
+
+    recognised: tuple[Column, ...]
+    parsed: tuple[Column, ...]
+    values: tuple[Column, ...]
+
+
+@lru_cache(maxsize=256)
+def _compiled(converters: tuple[Converter, ...], head: InternalSchema, refuse_ambiguous_null: bool) -> _Compiled:
+    """Build the expressions; a new schema or a new head is a new key, so nothing is ever invalidated."""
+    indexes = range(len(converters))
+    guarded = len(converters) > 1
     branches = [
         _Branch(index=index, converter=converter, head=head, refuse_ambiguous_null=refuse_ambiguous_null)
         for index, converter in enumerate(converters)
     ]
-    columns = [
+    place = (F.col(PARTITION), F.col(OFFSET))
+    ops = [(branch.matches, branch.event.getField("op")) for branch in branches]
+    lsns = [(branch.matches, branch.event.getField("source").getField("lsn")) for branch in branches]
+    values = (
         _choose([(branch.matches, branch.value(column.id)) for branch in branches]).alias(value_column(column.id))
         for column in head.columns
-    ]
-    return parsed.select(
-        PARTITION,
-        OFFSET,
-        _choose([(branch.matches, branch.event.getField("op")) for branch in branches]).alias(OP),
-        _choose([(branch.matches, branch.event.getField("source").getField("lsn")) for branch in branches]).alias(LSN),
-        _kept_whole(_problem(branches)).alias(PROBLEM),
-        *columns,
+    )
+    return _Compiled(
+        recognised=(*place, F.col(VALUE), *(matches(converters[i]).alias(f"m{i}") for i in indexes)),
+        parsed=(
+            *place,
+            *(F.col(f"m{i}") for i in indexes),
+            *(_event(i, converters[i], guarded=guarded).alias(f"j{i}") for i in indexes),
+        ),
+        values=(
+            *place,
+            _choose(ops).alias(OP),
+            _choose(lsns).alias(LSN),
+            _kept_whole(_problem(branches)).alias(PROBLEM),
+            *values,
+        ),
     )
 
 
@@ -102,17 +129,14 @@ def matches(converter: Converter) -> Column:
     )
 
 
-def _parse(records: DataFrame, index: int, converter: Converter, *, guarded: bool) -> DataFrame:
-    """Add `m<index>`, whether the record is the converter's, and `j<index>`, its payload parsed."""
+def _event(index: int, converter: Converter, *, guarded: bool) -> Column:
+    """Return the payload parsed; `guarded` parses only where the record is the converter's."""
     start = len(converter.value_prefix) + 1
     # Everything between the prefix and the wrapper's closing brace.
-    payload = F.expr(f"substring(value, {start}, length(value) - {start})").cast("string")
-    matched = matches(converter)
+    payload = F.expr(f"substring({VALUE}, {start}, length({VALUE}) - {start})").cast("string")
     if guarded:
-        payload = F.when(matched, payload)
-    event_type = _event_type(converter.schema)
-    event = F.from_json(payload, event_type, {"columnNameOfCorruptRecord": _CORRUPT})
-    return records.withColumn(f"m{index}", matched).withColumn(f"j{index}", event)
+        payload = F.when(F.col(f"m{index}"), payload)
+    return F.from_json(payload, _event_type(converter.schema), {"columnNameOfCorruptRecord": _CORRUPT})
 
 
 _CORRUPT = "__cdc_sync_corrupt"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspark
 from pyspark.sql import SparkSession
 
@@ -30,6 +32,7 @@ def build_session(config: Config) -> SparkSession:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    _silence_expected(spark)
     for key, value in _REQUIRED.items():
         spark.conf.set(key, value)
     _check_connectors(spark)
@@ -63,6 +66,19 @@ def _defaults() -> dict[str, str]:
         "spark.sql.maxPlanStringLength": "2000",
         "spark.sql.streaming.numRecentProgressUpdates": "5",
     }
+
+
+def _silence_expected(spark: SparkSession) -> None:
+    """Keep Spark from printing a stack trace for each record that stops a write: the job says what it found."""
+    jvm: Any = spark._jvm
+    off = jvm.org.apache.logging.log4j.Level.OFF
+    for name in (
+        "org.apache.spark.executor.Executor",
+        "org.apache.spark.scheduler.TaskSetManager",
+        "org.apache.spark.sql.execution.datasources.v2",
+        "org.apache.spark.util.Utils",
+    ):
+        jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(name, off)
 
 
 def _connectors(config: Config) -> dict[str, str]:

@@ -38,7 +38,7 @@ def test_every_alter_is_followed_by_a_row_that_proves_it() -> None:
         if step.is_alter:
             assert step.proof is not None, step.title
             assert step.rows[0].startswith(f"insert into {step.proof.table}"), step.title
-            assert str(step.proof.key[0]) in step.rows[0], step.title
+            assert f"({', '.join(map(str, step.proof.key))}, " in step.rows[0], step.title
 
 
 def test_rows_are_inserted_updated_and_deleted() -> None:

@@ -44,7 +44,7 @@ ORDER = (
     UpdateColumnNullability,
     UpdateColumnDefault,
     UpdateColumnComment,
-    (RetireColumn, ReviveColumn),
+    RetireColumn | ReviveColumn,
     AddColumn,
     MoveColumn,
     ChangePrimaryKey,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cdc_sync.schema.align import Alignment, Facts, align
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import INT32, STRING, DataType
+from cdc_sync.schema.types import INT32, DataType
 
 
 def known(names: str, *, retired: str = "", types: Mapping[str, DataType] | None = None) -> InternalSchema:
@@ -52,6 +52,3 @@ def sentences(before: InternalSchema, observed: ObservedSchema, alignment: Align
         gone = " ".join(name[id_] for id_ in case.vanished) or "nothing"
         said.append(f"{gone} or {' '.join(new[index] for index in case.appeared) or 'nothing'}: unproven")
     return said
-
-
-__all__ = ["FIRST_FROM_THE_LOG", "INT32", "MYSQL", "POSTGRES", "STRING", "known", "seen", "sentences", "told"]

@@ -1,0 +1,64 @@
+"""What rows that are there already read in a new column."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_sync.schema.initial import MISSING, InitialValue, Known, Missing, Unknown, initial_value
+from cdc_sync.schema.internal import Default
+from cdc_sync.schema.observed import ObservedColumn
+from cdc_sync.schema.types import BOOLEAN, INT32
+
+
+def read(
+    *,
+    optional: bool = True,
+    default: Default = None,
+    suspect: bool = False,
+    declared: Default | Missing = MISSING,
+    first_row_holds_default: bool = False,
+) -> InitialValue:
+    type_ = BOOLEAN if isinstance(default, bool) else INT32
+    column = ObservedColumn(name="n", type=type_, optional=optional, default=default, suspect_default=suspect)
+    return initial_value(column, declared=declared, first_row_holds_default=first_row_holds_default)
+
+
+def test_a_column_without_default_reads_null() -> None:
+    assert read() == Known(value=None)
+
+
+@pytest.mark.parametrize("optional", [True, False])
+def test_a_constant_default_is_what_existing_rows_read(optional: bool) -> None:
+    assert read(optional=optional, default=7) == Known(value=7)
+
+
+def test_a_column_that_accepts_no_null_and_has_no_default_is_unknown() -> None:
+    assert read(optional=False) == Unknown(reason="it accepts no NULL and has no default")
+
+
+@pytest.mark.parametrize("default", [0, "", "1970-01-01T00:00:00Z", "00000000-0000-0000-0000-000000000000", True])
+def test_what_a_function_default_arrives_as_is_never_copied(default: Default) -> None:
+    assert isinstance(read(default=default, suspect=True), Unknown)
+    assert isinstance(read(default=default, suspect=True, optional=False), Unknown)
+
+
+def test_the_first_row_can_prove_a_suspect_default_but_only_without_null() -> None:
+    assert read(default=0, suspect=True, optional=False, first_row_holds_default=True) == Known(value=0)
+    assert isinstance(read(default=0, suspect=True, first_row_holds_default=True), Unknown)
+
+
+def test_false_is_believed() -> None:
+    assert read(default=False, suspect=True) == Known(value=False)
+    assert isinstance(read(default=0, suspect=True), Unknown)
+
+
+def test_a_default_that_could_not_be_read_is_unknown() -> None:
+    assert read(suspect=True, first_row_holds_default=True, optional=False) == Unknown(
+        reason="its default could not be read"
+    )
+
+
+@pytest.mark.parametrize("declared", [None, 5, "x", False])
+def test_what_is_declared_always_wins(declared: Default) -> None:
+    assert read(declared=declared, default=7) == Known(value=declared)
+    assert read(declared=declared, default=0, suspect=True) == Known(value=declared)

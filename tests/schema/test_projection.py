@@ -1,0 +1,47 @@
+"""Rows of any version as rows of the head."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.types import INT32, INT64, STRING
+from tests.schema.tables import known
+
+BEFORE = known("id a z")
+
+
+def test_a_version_projects_onto_itself() -> None:
+    assert project(BEFORE, BEFORE) == Projection(
+        columns=tuple(
+            FromColumn(name=column.name, id=column.id, source=INT32, target=INT32) for column in BEFORE.columns
+        )
+    )
+
+
+def test_columns_are_found_by_id_and_read_by_the_name_they_had() -> None:
+    id_, _, z = BEFORE.columns
+    head = replace(BEFORE, columns=(replace(z, name="a", type=INT64), id_))
+    assert project(BEFORE, head).columns == (
+        FromColumn(name="z", id=3, source=INT32, target=INT64),
+        FromColumn(name="id", id=1, source=INT32, target=INT32),
+    )
+
+
+def test_a_column_added_later_reads_its_initial_value() -> None:
+    new = replace(BEFORE.columns[1], id=4, name="n", type=STRING, initial="x", default="y")
+    head = replace(BEFORE, columns=(*BEFORE.columns, new), last_column_id=4)
+    assert project(BEFORE, head).columns[3] == Constant(id=4, value="x", target=STRING)
+
+
+def test_a_dropped_column_whose_name_came_back_is_not_read() -> None:
+    again = replace(BEFORE.columns[1], id=4)
+    head = replace(BEFORE, columns=(BEFORE.columns[0], BEFORE.columns[2], again), last_column_id=4)
+    assert project(BEFORE, head).columns[2] == Constant(id=4, value=None, target=INT32)
+
+
+def test_a_retired_column_is_null_for_new_events_and_still_read_from_late_ones() -> None:
+    column = replace(BEFORE.columns[1], retired=True, initial=7)
+    head = replace(BEFORE, columns=(BEFORE.columns[0], column, BEFORE.columns[2]))
+    assert project(head, head).columns[1] == Constant(id=2, value=None, target=INT32)
+    assert project(BEFORE, head).columns[1] == FromColumn(name="a", id=2, source=INT32, target=INT32)
