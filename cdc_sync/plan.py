@@ -8,7 +8,7 @@ split into batches and partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdc_sync.debezium.conversions import EventSchema, WireUnsupported, observed
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
@@ -24,6 +24,8 @@ from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.types import without_ids
+from cdc_sync.wording import type_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +293,7 @@ def _refused_change(
         match change:
             case UpdateColumnType(id=id_, old=old, new=new) if not can_change_in_place(capabilities, old, new):
                 return _Refused(
-                    reason=f"column {before.column(id_).name!r} changed from {old} to {new}, "
+                    reason=f"column {before.column(id_).name!r} changed from {type_text(old)} to {type_text(new)}, "
                     f"which {capabilities.format} cannot do in place",
                     remedy="change the type back at the source, or re-create the target table",
                 )
@@ -330,27 +332,37 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
     """Work out which columns an event schema's names stand for.
 
     The same schema text can stand for different columns: after a column was dropped and another of its name added.
-    Then there is one reading for each stretch of versions with this fingerprint.
+    Then there is one reading for each stretch of versions whose columns it shows; by their names and types, for a text
+    may come back within a version that another text of the same columns began.
 
     Args:
         at: position of an event with this schema, which tells the version in effect for a schema that no version has
             (an event older than the head, seen late).
     """
-    versions = [version for version in history.versions if version.fingerprint == fingerprint]
+    head = history.head.schema
+    shown = tuple((column.name, column.type) for column in observed(schema).columns)
+    versions = [
+        version
+        for version in history.versions
+        if version.fingerprint == fingerprint
+        or shown == tuple((column.name, without_ids(column.type)) for column in version.schema.live)
+    ]
     if not versions:
         in_effect = history.at(at) or history.versions[0]
-        return (Reading(projection=_restricted(in_effect.schema, schema, history.head.schema)),)
-    found = []
-    for index, version in enumerate(versions):
-        following = versions[index + 1] if index + 1 < len(versions) else None
-        found.append(
-            Reading(
-                projection=project(version.schema, history.head.schema),
-                from_position=version.position if index else None,
-                to_position=following.position if following is not None else None,
-            )
-        )
+        return (Reading(projection=_restricted(in_effect.schema, schema, head)),)
+    found: list[Reading] = []
+    for version in versions:
+        projection = project(version.schema, head)
+        if found and _columns_read(found[-1].projection) == _columns_read(projection):
+            continue
+        if found:
+            found[-1] = replace(found[-1], to_position=version.position)
+        found.append(Reading(projection=projection, from_position=version.position if found else None))
     return tuple(found)
+
+
+def _columns_read(projection: Projection) -> tuple[str | None, ...]:
+    return tuple(entry.name if isinstance(entry, FromColumn) else None for entry in projection.columns)
 
 
 def _restricted(version: InternalSchema, schema: EventSchema, head: InternalSchema) -> Projection:

@@ -76,10 +76,12 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
         alters = tuple(timing for step in STEPS if (timing := stage.play(step)) is not None)
         stage.wait_equal()
         show.line("all rows are in the lake", style="green")
+        # What somebody plays with while it is kept running is not compared.
+        tables = stage.compare() if keep else ()
         if keep:
             _hold(stage, show, stop)
         job_exit_code = stage.job.finish()
-        tables = stage.compare()
+        tables = tables or stage.compare()
         history = _history(stage)
         seconds = show.seconds
     differences = [f"{table.source.name}: {text}" for table in tables for text in table.differences]
@@ -112,9 +114,9 @@ def _hold(stage: Stage, show: Show, stop: threading.Event) -> None:
     show.detail("python")
     show.detail("  >>> from pyiceberg.catalog.sql import SqlCatalog")
     show.detail(f"  >>> lake = SqlCatalog({catalog.name!r}, uri={stage.lake.uri!r}, init_catalog_tables='false')")
-    show.detail("  >>> print(lake.load_table('inv.orders').scan().to_arrow().to_pandas())")
+    show.detail("  >>> print(lake.load_table('inv.orders').scan().to_arrow().to_pylist())")
     while not stop.wait(0.5):
-        stage.check()
+        stage.check_job()
 
 
 def _history(stage: Stage) -> tuple[VersionLine, ...]:

@@ -143,19 +143,21 @@ class Stage:
         with self._show.busy(f"waiting for {what}"):
             while (lacking := lacks()) is not None:
                 self.check()
+                self._check_tables()
                 if time.monotonic() > deadline:
                     raise CdcSyncError(f"Cannot see {what} after {_PATIENCE:.0f} s: {lacking}. {self._job_says()}")
                 self._stop.wait(_POLL)
 
     def check(self) -> None:
-        """Raise if there is no point in going on."""
+        """Raise if stop was asked for, or the job has ended."""
         if self._stop.is_set():
             raise KeyboardInterrupt
+        self.check_job()
+
+    def check_job(self) -> None:
+        """Raise if the job has ended."""
         if not self.job.running:
             raise CdcSyncError(f"Cannot go on: the job has ended. {self.job.log_tail()}")
-        for status in StateStore(self.config.pipeline.root).tables():
-            if status.state == "paused":
-                raise CdcSyncError(f"Cannot go on: {status.table} is paused: {status.reason}")
 
     def compare(self) -> tuple[TableComparison, ...]:
         """Read all tables in both places."""
@@ -174,6 +176,11 @@ class Stage:
             return found[0] if found else None
 
         self.wait(different, what="the last rows in the lake")
+
+    def _check_tables(self) -> None:
+        for status in StateStore(self.config.pipeline.root).tables():
+            if status.state == "paused":
+                raise CdcSyncError(f"Cannot go on: {status.table} is paused: {status.reason}")
 
     def _job_says(self) -> str:
         statuses = StateStore(self.config.pipeline.root).tables()

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
-from cdc_sync.schema.explanations import dropped_or_renamed, renamed_or_added, swapped
+from cdc_sync.schema.explanations import (
+    dropped_or_hidden,
+    dropped_or_renamed,
+    renamed_or_added,
+    renamed_or_replaced,
+    swapped,
+)
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 
@@ -231,9 +237,8 @@ def _by_position(found: _Finding) -> None:
         found.leave(vanished, appeared, (), text)
         return
     if found.facts.snapshot_boundary and vanished and not appeared and found.same == found.namesakes():
-        explanations = (_every(found, vanished, "dropped"), _every(found, vanished, "left out of the stream"))
         text = "may be a generated or excluded column, which snapshots show and the stream does not"
-        found.leave(vanished, (), explanations, text)
+        found.leave(vanished, (), dropped_or_hidden([found.old[old] for old in vanished]), text)
         return
     left = (-1, -1)
     for right in (*anchors, None):
@@ -296,19 +301,11 @@ def _last_gap(found: _Finding, gone: list[int], came: list[int]) -> None:
 def _by_name(found: _Finding) -> None:
     vanished, appeared = found.vanished(), found.appeared()
     if vanished and appeared:
-        explanations = (
-            *(f"{found.old[old]!r} was renamed to {found.new[new]!r}" for old in vanished for new in appeared),
-        )[:9]
-        gone, came = _every(found, vanished, "dropped"), ", ".join(repr(found.new[new]) for new in appeared)
+        explanations = renamed_or_replaced([found.old[old] for old in vanished], [found.new[new] for new in appeared])
         reason = "this source may put a new column anywhere, so its place proves nothing"
-        found.leave(vanished, appeared, (*explanations, f"{gone} and {came} added"), reason)
+        found.leave(vanished, appeared, explanations, reason)
         return
     for old in vanished:
         found.drop(old, "name", "its name is gone and no new name came")
     for new in appeared:
         found.add(new, "name", "its name is new and no name is gone")
-
-
-def _every(found: _Finding, places: Iterable[int], what: str) -> str:
-    names = [repr(found.old[place]) for place in places]
-    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} {what}"

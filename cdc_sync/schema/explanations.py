@@ -33,6 +33,21 @@ def swapped(gone: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
     return tuple([*places, *again][:LIMIT])
 
 
+def renamed_or_replaced(gone: Sequence[str], came: Sequence[str]) -> tuple[str, ...]:
+    """Explain columns of a source that places columns anywhere: every pair may be a rename, or none is."""
+    renames = (f"{old!r} was renamed to {new!r}" for old in gone for new in came)
+    return (*islice(renames, LIMIT - 1), f"{_all(gone, 'dropped')} and {', '.join(map(repr, came))} added")
+
+
+def dropped_or_hidden(gone: Sequence[str]) -> tuple[str, ...]:
+    """Explain columns that the log does not show and the snapshot did."""
+    return (_all(gone, "dropped"), _all(gone, "left out of the stream"))
+
+
+def _all(names: Sequence[str], what: str) -> str:
+    return f"{', '.join(map(repr, names))} {'was' if len(names) == 1 else 'were'} {what}"
+
+
 def _sentence(gone: Sequence[str], came: Sequence[str], kept: Sequence[int]) -> str:
     """Say that the columns at the places `kept` are, in order, the first that came; all others are gone or new."""
     clauses = [f"{gone[old]!r} was renamed to {came[new]!r}" for new, old in enumerate(kept) if gone[old] != came[new]]

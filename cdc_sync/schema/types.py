@@ -6,7 +6,7 @@ the wire into them; units and encodings of the wire never appear here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 
@@ -136,3 +136,16 @@ def nested_ids(type_: DataType) -> tuple[int, ...]:
             return (key_id, *nested_ids(key), value_id, *nested_ids(value))
         case _:
             return ()
+
+
+def without_ids(type_: DataType) -> DataType:
+    """Return the type with all ids of its members 0, as an event shows it."""
+    match type_:
+        case StructType(fields=fields):
+            return StructType(fields=tuple(replace(field, id=0, type=without_ids(field.type)) for field in fields))
+        case ListType():
+            return replace(type_, element_id=0, element=without_ids(type_.element))
+        case MapType():
+            return replace(type_, key_id=0, key=without_ids(type_.key), value_id=0, value=without_ids(type_.value))
+        case _:
+            return type_

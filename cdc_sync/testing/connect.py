@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal
+from functools import lru_cache
 
 from cdc_sync.debezium.connect import ConnectSchema
 
@@ -168,6 +169,7 @@ def json_text(value: object) -> str:
             raise TypeError(f"Cannot write {type(value).__name__} as JSON: encode it first")
 
 
+@lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
     # Jackson escapes what is beyond the basic plane as a surrogate pair, and writes hexadecimal digits in capitals.
     plain = json.dumps(text, ensure_ascii=False)

@@ -186,8 +186,9 @@ _STEPS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """One version, and the id that each identity of the model has in it."""
+    """One version, the event it was derived from, and the id that each identity of the model has in it."""
 
+    observed: ObservedSchema
     schema: InternalSchema
     ids: dict[int, int]
 
@@ -202,7 +203,7 @@ def recorded_history(numbers: list[list[int]]) -> list[Recorded]:
     for steps in numbers:
         for number in steps:
             world.step(number)
-        before = versions[-1] if versions else Recorded(schema=EMPTY_SCHEMA, ids={})
+        before = versions[-1] if versions else Recorded(observed=world.observed(), schema=EMPTY_SCHEMA, ids={})
         versions.append(_record(world, before))
         world.unproven.clear()
         world.initials.clear()
@@ -230,7 +231,7 @@ def _record(world: World, before: Recorded) -> Recorded:
         for identity, id_ in before.ids.items()
         if identity not in present and any(column.id == id_ for column in schema.columns)
     }
-    return Recorded(schema=schema, ids={**ids, **retired})
+    return Recorded(observed=observed, schema=schema, ids={**ids, **retired})
 
 
 text = st.text(alphabet='a"\\\n é\u2028😀', max_size=4)

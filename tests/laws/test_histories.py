@@ -8,6 +8,7 @@ from itertools import pairwise, permutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdc_sync.schema.align import Facts, align
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -21,6 +22,7 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
+from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply, apply_all, invert
 from cdc_sync.schema.internal import InternalSchema
@@ -33,7 +35,7 @@ from cdc_sync.schema.serde import (
     schema_to_json,
     to_text,
 )
-from cdc_sync.schema.types import nested_ids
+from cdc_sync.schema.types import nested_ids, without_ids
 from tests.laws.strategies import Recorded, histories
 
 law = settings(max_examples=100, deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
@@ -127,6 +129,24 @@ def test_an_id_belongs_to_one_column_for_as_long_as_it_lives(history: list[Recor
             assert owners.setdefault(id_, identity) == identity
             initial = version.schema.column(id_).initial
             assert all(initial == other.schema.column(id_).initial for other in history if identity in other.ids)
+
+
+@law
+@given(histories, st.booleans())
+def test_the_same_event_seen_again_changes_nothing(history: list[Recorded], append_only: bool) -> None:
+    for version in history:
+        alignment = align(version.schema, version.observed, Facts(append_only=append_only))
+        again = derive(version.schema, version.observed, alignment, retire=False, initials={})
+        assert again == version.schema
+        assert diff(version.schema, again) == ()
+
+
+@law
+@given(histories)
+def test_a_version_has_the_columns_of_its_event(history: list[Recorded]) -> None:
+    for version in history:
+        recorded = [(column.name, without_ids(column.type), column.optional) for column in version.schema.live]
+        assert recorded == [(column.name, column.type, column.optional) for column in version.observed.columns]
 
 
 @law

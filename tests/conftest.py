@@ -1,0 +1,114 @@
+"""What is dear to start and therefore shared by all tests: one broker, one JVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from cdc_sync import job
+from cdc_sync.config import Config, parse_config
+from cdc_sync.job import RunReport
+from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.local.ports import free_ports
+from cdc_sync.spark.session import build_session
+from cdc_sync.testing import Record
+
+MAX_MESSAGE_BYTES = 20 * 1024 * 1024
+
+
+class Produce(Protocol):
+    """Writes records to a topic, which is made if need be, and returns their offsets."""
+
+    def __call__(
+        self, topic: str, records: Iterable[Record], *, partition: int = 0, partitions: int = 1
+    ) -> tuple[int, ...]: ...
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """A real broker; whoever stops it starts it again."""
+    port, controller_port = free_ports(2)
+    server = KafkaServer(tmp_path_factory.mktemp("kafka"), port=port, controller_port=controller_port)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def produce(kafka: KafkaServer) -> Produce:
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
+    admin = AdminClient(settings)
+    producer = Producer({**settings, "message.max.bytes": MAX_MESSAGE_BYTES, "linger.ms": 0})
+    known: set[str] = set()
+
+    def write(topic: str, records: Iterable[Record], *, partition: int = 0, partitions: int = 1) -> tuple[int, ...]:
+        if topic not in known:
+            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+            known.add(topic)
+        offsets: list[int] = []
+        for record in records:
+            producer.produce(
+                topic,
+                key=record.key,
+                value=record.value,
+                partition=partition,
+                on_delivery=lambda error, message: offsets.append(-1 if error else message.offset() or 0),
+            )
+        assert producer.flush(60) == 0
+        assert -1 not in offsets, f"{topic}: the broker refused a record"
+        return tuple(offsets)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    config = parse_config(
+        f"""
+pipeline: {{name: tests, state: '{tmp_path_factory.mktemp("state")}'}}
+kafka: {{bootstrap_servers: 'none:9', topics: [none]}}
+tables: [{{pattern: '.*'}}]
+target: {{catalog: {{warehouse: '{tmp_path_factory.mktemp("warehouse")}'}}}}
+spark:
+  master: local[2]
+  conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'}}
+"""
+    )
+    session = build_session(config)
+    yield session
+    session.stop()
+
+
+class _Prepared(SparkSession):
+    """A session of its own in the shared JVM, which outlives the job that stops it."""
+
+    def stop(self) -> None:
+        """Leave the JVM to the next test."""
+
+
+@pytest.fixture
+def spark(_spark: SparkSession) -> Iterator[Callable[[], None]]:
+    """Call it before anything that starts a session: it finds a new one prepared, as under spark-submit."""
+
+    def prepare() -> None:
+        SparkSession._instantiatedSession = _Prepared(_spark.sparkContext, _spark._jsparkSession.newSession())
+
+    yield prepare
+    SparkSession._instantiatedSession = _spark
+
+
+@pytest.fixture
+def run_once(spark: Callable[[], None]) -> Callable[[Config], RunReport]:
+    """Runs the real job until it has read everything there is."""
+
+    def run(config: Config) -> RunReport:
+        spark()
+        return job.run(config, once=True, stop=threading.Event())
+
+    return run

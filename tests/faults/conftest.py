@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from cdc_sync.config import Config
+from cdc_sync.job import RunReport
+from cdc_sync.local.kafka import KafkaServer
+from tests.faults.pipeline import Pipeline
+
+
+class NewPipeline(Protocol):
+    """Makes a pipeline for the topics of a prefix; each test has a prefix of its own."""
+
+    def __call__(self, prefix: str, *, rules: str = ..., settings: str = "") -> Pipeline: ...
+
+
+@pytest.fixture
+def pipeline(kafka: KafkaServer, tmp_path: Path, run_once: Callable[[Config], RunReport]) -> NewPipeline:
+    def make(prefix: str, *, rules: str = "[{pattern: '.*'}]", settings: str = "") -> Pipeline:
+        return Pipeline(
+            folder=tmp_path,
+            servers=kafka.bootstrap_servers,
+            prefix=prefix,
+            run_once=run_once,
+            rules=rules,
+            settings=settings,
+        )
+
+    return make

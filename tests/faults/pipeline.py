@@ -1,0 +1,104 @@
+"""One pipeline of a test: its configuration, its runs, and a reader of its lake that is not Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from cdc_sync.config import Config, parse_config
+from cdc_sync.demo.lake import Lake
+from cdc_sync.events import TableId
+from cdc_sync.job import RunReport
+from cdc_sync.progress import PROPERTY, parse_progress
+from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.testing import SourceTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """Reads the topics of one prefix into a lake of its own.
+
+    Attributes:
+        rules: what is said of tables, as YAML; all tables by default.
+        settings: further sections, as YAML.
+    """
+
+    folder: Path
+    servers: str
+    prefix: str
+    run_once: Callable[[Config], RunReport]
+    name: str = "faults"
+    rules: str = "[{pattern: '.*'}]"
+    settings: str = ""
+
+    @property
+    def config(self) -> Config:
+        return parse_config(self.text)
+
+    @property
+    def text(self) -> str:
+        return f"""
+pipeline: {{name: {self.name}, state: '{self.folder}/state'}}
+kafka: {{bootstrap_servers: '{self.servers}', topic_pattern: '{self.prefix}\\..*'}}
+tables: {self.rules}
+target: {{catalog: {{warehouse: '{self.folder}/warehouse'}}}}
+{self.settings}
+"""
+
+    def run(self) -> RunReport:
+        return self.run_once(self.config)
+
+    def named(self, name: str) -> Pipeline:
+        return replace(self, name=name)
+
+    def delete_checkpoint(self) -> None:
+        shutil.rmtree(Path(self.config.pipeline.root) / "checkpoint")
+
+    def statuses(self) -> dict[str, TableStatus]:
+        """By table name."""
+        return {status.table.table: status for status in StateStore(self.config.pipeline.root).tables()}
+
+    def history_files(self) -> dict[str, bytes]:
+        return files(Path(self.config.pipeline.root) / "history")
+
+    def table(self, table: TableId) -> Table:
+        settings = self.config.target.catalog
+        uri = Lake(name=settings.name, service=settings.service or "").uri
+        # A tuple, for names may hold dots, which `Lake.table` takes for separators.
+        return SqlCatalog(settings.name, uri=uri, init_catalog_tables="false", schema_version="v1").load_table(
+            (table.schema, table.table)
+        )
+
+    def commits(self, *tables: SourceTable) -> list[str]:
+        """The newest metadata file of each table: another one for every commit of any kind."""
+        return [str(self.table(table.id).metadata_location) for table in tables]
+
+    def progress_of_snapshots(self, table: SourceTable) -> list[Mapping[int, int]]:
+        """What each snapshot, oldest first, says it contains of the table's topic."""
+        summaries = [snapshot.summary for snapshot in self.table(table.id).snapshots()]
+        markers = [summary[PROPERTY] for summary in summaries if summary is not None]
+        return [parse_progress(str(marker)).offsets[table.topic] for marker in markers]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def assert_equal(pipeline: Pipeline, *sources: SourceTable) -> None:
+    """Columns in order and all rows, duplicates included, are those of the source."""
+    for source in sources:
+        data = pipeline.table(source.id).scan().to_arrow()
+        names = [column.field for column in source.columns]
+        assert data.column_names == names, f"{source.id}: columns"
+        assert _sorted(data.to_pylist(), source) == _sorted(source.rows, source), f"{source.id}: rows"
+
+
+def _sorted(rows: list[dict[str, Any]], source: SourceTable) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: repr([row[name] for name in source.key]))

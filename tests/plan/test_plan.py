@@ -1,0 +1,415 @@
+"""What a table's events lead to: versions, or a refusal that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cdc_sync.debezium.conversions import EventSchema
+from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition
+from cdc_sync.history.history import History
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.plan import Refusal, Sighting, TablePlan, is_later, plan_table, readings
+from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
+from cdc_sync.schema.policy import Policy
+from cdc_sync.schema.projection import Constant, FromColumn, Projection
+from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, JSON, TEXT, SourceTable, column, decimal, struct
+from tests.plan.model import ROUTE, Event, in_source_order, planned, sighting, sightings, topic
+
+PAUSE = replace(ROUTE, policy=Policy(unproven_rename="pause"))
+
+
+class Table(SourceTable):
+    """A table `t` with the columns `id`, `a`, `z`; what is planned is everything it wrote."""
+
+    def __init__(self, *columns: ConnectSchema, **options: Any) -> None:
+        start = columns or (column("id", INT32, optional=False), column("a", INT32), column("z", TEXT))
+        super().__init__("t", start, null_is_default=False, **options)
+        self._rows = 0
+        self.row()
+
+    def row(self, **values: object) -> Table:
+        self._rows += 1
+        name = self.key[0] if self.key else self.columns[0].field or ""
+        self.insert({name: self._rows, **values})
+        return self
+
+    def events(self) -> list[Event]:
+        (only,) = topic(self.records)
+        return only
+
+    def plan(self, route: Any = ROUTE, **options: Any) -> TablePlan:
+        events = self.events()
+        return plan_table(None, sightings(None, _firsts(events), events), route, ICEBERG, **options)
+
+    def history(self) -> History:
+        plan = self.plan()
+        assert plan.refusal is None, plan.refusal
+        return History(table=self.id, versions=plan.versions)
+
+
+def _firsts(events: Sequence[Event]) -> list[Event]:
+    pairs = zip([None, *events], events, strict=False)
+    return [event for before, event in pairs if before is None or before.known.digest != event.known.digest]
+
+
+def changes(plan: TablePlan) -> list[str]:
+    """The changes of all versions but the first, as words."""
+    return [said for version in plan.versions[1:] for change in version.changes if (said := _said(change))]
+
+
+def _said(change: object) -> str:
+    match change:
+        case AddColumn(column=added):
+            return f"+{added.name}={added.initial!r}"
+        case DropColumn(column=dropped):
+            return f"-{dropped.name}"
+        case RenameColumn(old=old, new=new):
+            return f"{old}->{new}"
+        case UpdateColumnDefault():
+            return ""
+        case _:
+            return type(change).__name__
+
+
+def refusal(plan: TablePlan) -> Refusal:
+    assert plan.refusal is not None
+    return plan.refusal
+
+
+class TestVersions:
+    def test_the_first_event_is_the_baseline(self) -> None:
+        plan = Table().plan()
+        (version,) = plan.versions
+        assert (version.number, version.changes, plan.refusal) == (1, (), None)
+        assert [c.name for c in version.schema.columns] == ["id", "a", "z"]
+        assert version.schema.primary_key == (1,)
+        assert [item.kind for item in version.evidence] == ["first sight"]
+
+    def test_events_of_one_schema_make_one_version(self) -> None:
+        assert len(Table().row().row().plan().versions) == 1
+
+    def test_a_new_column_is_null_for_the_rows_that_are_there(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        assert changes(t.row().plan()) == ["+n=None"]
+
+    def test_a_constant_default_is_what_existing_rows_read(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=7), initial=7)
+        plan = t.row().plan()
+        assert changes(plan) == ["+n=7"]
+        assert ("n", "default") in [(item.subject, item.kind) for item in plan.versions[1].evidence]
+
+    def test_a_changed_default_is_a_version_that_fills_nothing(self) -> None:
+        t = Table()
+        t.alter_column("a", lambda c: replace(c, default=5))
+        plan = t.row().plan()
+        assert [type(c) for c in plan.versions[1].changes] == [UpdateColumnDefault]
+        assert plan.versions[0].fingerprint == plan.versions[1].fingerprint
+
+    def test_a_rename_is_proven_by_its_place(self) -> None:
+        t = Table()
+        t.rename_column("a", "b")
+        plan = t.row().plan(PAUSE)
+        assert changes(plan) == ["a->b"]
+        assert [item.kind for item in plan.versions[1].evidence] == ["position"]
+
+    def test_the_last_column_is_renamed_where_it_is_declared(self) -> None:
+        t = Table()
+        t.rename_column("z", "y")
+        plan = t.row().plan(replace(PAUSE, renames={"z": "y"}))
+        assert changes(plan) == ["z->y"]
+        assert [item.kind for item in plan.versions[1].evidence] == ["declared"]
+
+    def test_a_dropped_column_goes(self) -> None:
+        t = Table()
+        t.drop_column("a")
+        assert changes(t.row().plan()) == ["-a"]
+
+    def test_a_wider_type_is_carried_out(self) -> None:
+        t = Table()
+        t.alter_column("a", lambda _: column("a", INT64))
+        assert changes(t.row().plan()) == ["UpdateColumnType"]
+
+    def test_a_schema_that_returns_is_a_new_version(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        t.row().drop_column("n")
+        plan = t.row().plan()
+        assert changes(plan) == ["+n=None", "-n"]
+        first, _, last = plan.versions
+        assert (first.fingerprint, first.schema.columns) == (last.fingerprint, last.schema.columns)
+
+    def test_a_text_that_says_nothing_new_makes_no_version(self) -> None:
+        t = Table()
+        t.alter_column("z", lambda _: column("z", JSON))
+        assert len(t.row().plan().versions) == 1
+
+    def test_an_older_event_that_comes_late_never_evolves_the_table_back(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        history = t.row().history()
+        early, late = in_source_order(t.events())
+        again = replace(sighting(early), kafka=replace(late.kafka, offset=99))
+        assert plan_table(history, [again], ROUTE, ICEBERG) == TablePlan(versions=())
+
+
+class TestWhatIsNotProven:
+    def renamed_last(self) -> Table:
+        t = Table()
+        t.rename_column("z", "y")
+        return t.row()
+
+    def test_the_old_column_is_kept_and_the_new_one_added(self) -> None:
+        plan = self.renamed_last().plan()
+        assert [(c.name, c.retired) for c in plan.versions[1].schema.columns] == [
+            ("id", False),
+            ("a", False),
+            ("z", True),
+            ("y", False),
+        ]
+        assert plan.warnings == (
+            "z: kept with its data, gone at the source: the last columns may be renamed, or dropped and others added",
+        )
+
+    def test_or_the_table_pauses_and_the_explanations_are_named(self) -> None:
+        stop = refusal(self.renamed_last().plan(PAUSE))
+        assert "'z' vanished, 'y' appeared" in stop.reason
+        assert "'z' was renamed to 'y'" in stop.reason
+        assert "'z' was dropped, 'y' was added" in stop.reason
+        assert "`renames` or `drops`" in stop.remedy
+
+    def test_names_that_changed_places_pause_whatever_the_policy(self) -> None:
+        t = Table()
+        for old, new in (("a", "tmp"), ("z", "a"), ("tmp", "z")):
+            t.rename_column(old, new)
+        assert "never reorders" in refusal(t.row().plan()).reason
+
+    def test_a_name_of_a_kept_column_cannot_come_back_until_its_drop_is_declared(self) -> None:
+        t = self.renamed_last()
+        t.add_column(column("z", TEXT))
+        t.row()
+        assert "'z'" in refusal(t.plan()).reason
+        plan = t.plan(replace(ROUTE, drops=frozenset({"z"}), renames={}))
+        assert plan.refusal is None
+
+    def test_a_column_only_the_snapshot_showed_is_kept(self) -> None:
+        t = Table()
+        t.records.clear()
+        t.wal.last_commit = None
+        t.snapshot()
+        t.drop_column("a")
+        plan = t.row().plan()
+        assert [c.name for c in plan.versions[1].schema.columns if c.retired] == ["a"]
+
+    def test_but_dropped_if_the_stream_showed_it_too(self) -> None:
+        t = Table()
+        t.records.clear()
+        t.wal.last_commit = None
+        t.snapshot()
+        t.row().drop_column("a")
+        assert changes(t.row().plan()) == ["-a"]
+
+
+class TestRefusals:
+    def test_a_function_default_pauses_and_a_stated_value_cures_it(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=0), initial=3)
+        t.row(n=4)
+        stop = refusal(t.plan())
+        assert "existing rows hold in the new column 'n'" in stop.reason
+        assert "initial_values: {n: <value>}" in stop.remedy
+        plan = t.plan(replace(ROUTE, initials={"n": 3}))
+        assert changes(plan) == ["+n=3"]
+        assert "existing rows read 3, declared" in [item.text for item in plan.versions[1].evidence]
+
+    def test_null_can_be_stated_too(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=0))
+        assert changes(t.row(n=4).plan(replace(ROUTE, initials={"n": None}))) == ["+n=None"]
+
+    def test_a_zero_default_is_believed_when_the_first_row_holds_it(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=0), initial=0)
+        assert changes(t.row().plan()) == ["+n=0"]
+
+    def test_false_is_a_constant(self) -> None:
+        t = Table()
+        t.add_column(column("n", BOOLEAN, optional=False, default=False), initial=False)
+        assert changes(t.row(n=True).plan()) == ["+n=False"]
+
+    def test_not_null_without_a_default_pauses(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False), initial=1)
+        assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan()).reason
+
+    def test_an_incompatible_type_pauses_and_names_both(self) -> None:
+        t = Table()
+        t.alter_column("a", lambda _: column("a", TEXT))
+        reason = refusal(t.row().plan()).reason
+        assert "column 'a' changed from INT to STRING" in reason
+        assert "iceberg cannot do in place" in reason
+
+    def test_what_comes_before_the_refused_change_is_planned(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        t.row().alter_column("a", lambda _: column("a", INT16))
+        plan = t.row().row().plan()
+        assert len(plan.versions) == 2
+        stop = refusal(plan)
+        assert (stop.kafka.offset, stop.position) == (2, t.events()[2].source.position)
+
+    def test_another_key_pauses(self) -> None:
+        t = Table()
+        t.key = ("id", "a")
+        t.insert(id=9, a=1)
+        assert "the key changed from (id) to (id, a)" in refusal(t.plan()).reason
+
+    def test_a_table_without_a_key_is_refused(self) -> None:
+        t = Table(column("id", INT32), key=())
+        stop = refusal(t.plan())
+        assert "no key" in stop.reason
+        assert "message.key.columns" in stop.remedy
+
+    def test_a_key_that_is_no_column_is_refused(self) -> None:
+        (event,) = Table().events()
+        assert event.known.schema is not None
+        seen = sighting(event, schema=replace(event.known.schema, key=("gone",)))
+        assert "key column 'gone' is not a column" in refusal(plan_table(None, [seen], ROUTE, ICEBERG)).reason
+
+    def test_too_many_columns_are_refused(self) -> None:
+        assert "3 columns are more than limits.max_columns = 2" in refusal(Table().plan(max_columns=2)).reason
+        assert Table().plan(max_columns=3).refusal is None
+
+    @pytest.mark.parametrize("name", ["__cdc_sync_x", ""])
+    def test_names_the_target_cannot_hold_are_refused(self, name: str) -> None:
+        t = Table(column("id", INT32, optional=False), column(name, INT32))
+        assert f"column name {name!r} cannot be used" in refusal(t.plan()).reason
+
+    def test_a_type_that_is_not_read_is_refused(self) -> None:
+        t = Table(column("id", INT32, optional=False), column("n", struct("x.Y", column("v", INT32))))
+        assert "column 'n' is a x.Y" in refusal(t.plan()).reason
+
+    def test_a_truncate_pauses_where_it_stands(self) -> None:
+        t = Table()
+        t.truncate()
+        stop = refusal(t.row().plan())
+        assert "truncated" in stop.reason
+        assert stop.kafka.offset == 1
+
+    def test_a_truncate_before_anything_else_empties_nothing(self) -> None:
+        t = Table()
+        t.records.clear()
+        t.truncate()
+        assert len(t.row().plan().versions) == 1
+
+    def test_a_refused_table_stays_refused_and_records_nothing_twice(self) -> None:
+        t = Table()
+        t.add_column(column("n", decimal(4, 2)))
+        t.row().alter_column("n", lambda _: column("n", decimal(4, 1)))
+        first = t.row().plan()
+        history = History(table=t.id, versions=first.versions)
+        again = planned(history, t.events(), t.events(), t.events())
+        assert (again.versions, again.refusal) == ((), first.refusal)
+
+
+def at(*parts: int) -> SourcePosition:
+    return SourcePosition(kind="postgresql", parts=parts)
+
+
+class TestLater:
+    def test_positions_decide(self) -> None:
+        head = replace(Table().history().head, position=at(5, 5))
+        assert is_later(at(5, 6), head.kafka, head)
+        assert not is_later(at(4, 9), replace(head.kafka, offset=99), head)
+
+    def test_without_positions_the_offset_does_but_only_in_one_partition(self) -> None:
+        kafka = KafkaPosition(topic="t", partition=0, offset=7)
+        head = replace(Table().history().head, position=NO_POSITION, kafka=kafka)
+        assert is_later(NO_POSITION, replace(kafka, offset=8), head)
+        assert not is_later(NO_POSITION, replace(kafka, offset=7), head)
+        assert not is_later(NO_POSITION, replace(kafka, offset=8, partition=1), head)
+
+
+def reads(projection: Projection) -> dict[int, str | None]:
+    """Head column id -> the event's column that is read, None for a constant."""
+    return {entry.id: entry.name if isinstance(entry, FromColumn) else None for entry in projection.columns}
+
+
+class TestReadings:
+    def schema(self, event: Event) -> tuple[EventSchema, str]:
+        assert event.known.schema is not None
+        assert event.known.fingerprint is not None
+        return event.known.schema, event.known.fingerprint
+
+    def test_an_old_schema_is_read_by_what_its_columns_became(self) -> None:
+        t = Table()
+        t.rename_column("a", "b")
+        t.row().add_column(column("n", INT32, default=7), initial=7)
+        history = t.row().history()
+        first = t.events()[0]
+        (reading,) = readings(history, *self.schema(first), first.source.position)
+        assert reads(reading.projection) == {1: "id", 2: "a", 3: "z", 4: None}
+        assert reading.projection.columns[3] == Constant(id=4, value=7, target=history.head.schema.columns[3].type)
+        assert (reading.from_position, reading.to_position) == (None, None)
+
+    def test_one_text_that_stood_for_two_columns_is_read_by_position(self) -> None:
+        t = Table()
+        t.drop_column("z")
+        t.row().add_column(column("z", TEXT))
+        history = t.row().history()
+        first, _, last = t.events()
+        assert first.known.digest == last.known.digest
+        early, late = readings(history, *self.schema(last), last.source.position)
+        assert (reads(early.projection), reads(late.projection)) == (
+            {1: "id", 2: "a", 4: None},
+            {1: "id", 2: "a", 4: "z"},
+        )
+        assert (early.from_position, early.to_position) == (None, last.source.position)
+        assert (late.from_position, late.to_position) == (last.source.position, None)
+
+    def test_another_text_of_the_same_columns_is_read_as_they_are(self) -> None:
+        t = Table()
+        t.alter_column("z", lambda _: column("z", JSON))
+        history = t.row().history()
+        last = t.events()[-1]
+        (reading,) = readings(history, *self.schema(last), last.source.position)
+        assert reads(reading.projection) == {1: "id", 2: "a", 3: "z"}
+
+    def test_a_text_that_came_back_for_a_new_column_reads_the_new_one(self) -> None:
+        t = Table()
+        t.drop_column("z")
+        t.row().add_column(column("z", JSON))
+        t.row().alter_column("z", lambda _: column("z", TEXT))
+        history = t.row().history()
+        first, *_, last = t.events()
+        assert (first.known.digest, len(history.versions)) == (last.known.digest, 3)
+        early, late = readings(history, *self.schema(last), last.source.position)
+        assert reads(early.projection)[4] is None
+        assert reads(late.projection)[4] == "z"
+        assert early.to_position == late.from_position == t.events()[2].source.position
+
+    def test_a_text_no_version_has_is_read_by_the_version_in_effect_and_by_name(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        history = t.row().history()
+        schema, _ = self.schema(t.events()[0])
+        late = replace(schema, columns=schema.columns[:2])
+        (reading,) = readings(history, late, "unknown", history.head.position)
+        assert reads(reading.projection) == {1: "id", 2: "a", 3: None, 4: None}
+        (reading,) = readings(history, late, "unknown", at(0, 0))
+        assert reads(reading.projection) == {1: "id", 2: "a", 3: None, 4: None}
+
+
+def test_sightings_are_planned_in_source_order_however_they_come() -> None:
+    t = Table()
+    t.add_column(column("n", INT32))
+    events = t.row().events()
+    seen: list[Sighting] = sightings(None, events, events)
+    assert plan_table(None, reversed(seen), ROUTE, ICEBERG) == plan_table(None, seen, ROUTE, ICEBERG)
+    assert any(isinstance(c, UpdateColumnType | AddColumn) for c in t.plan().versions[1].changes)
