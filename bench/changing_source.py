@@ -77,13 +77,14 @@ _Alter: TypeAlias = "tuple[str, list[Column], sql.Composable]"
 """What kind of ALTER, the columns after it, and its text behind the table's name."""
 
 
-class ChangingTable(threading.Thread):
-    """One table and the thread that changes it until `stop` is set.
+class ChangingTable:
+    """One table and a thread that changes it until `stop` is set.
 
     Every ALTER shares its transaction with a new row, and the next one waits until the connector has seen that row:
     only then are the connector's defaults those of the time (it asks the catalogue late, see tests/corpus/README.md).
 
     Attributes:
+        name: `schema.table`.
         counts: what was done, by kind.
         failure: what ended the thread too early.
     """
@@ -110,9 +111,10 @@ class ChangingTable(threading.Thread):
             stop: set it to end the thread.
             seen: tells whether the connector has passed a place in the log.
         """
-        super().__init__(name=name)
+        self.name = name
         self.counts: Counter[str] = Counter()
         self.failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name=name)
         self._chance = random.Random(seed)
         self._columns = list(columns)
         self._key = key
@@ -136,8 +138,15 @@ class ChangingTable(threading.Thread):
         for _ in range(20):
             self._insert()
 
-    def run(self) -> None:
+    def start(self) -> None:
         """Change rows about 25 times a second, the table every few seconds."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end of the change that is under way."""
+        self._thread.join()
+
+    def _run(self) -> None:
         try:
             while not self._stop_asked.wait(self._chance.uniform(0.01, 0.07)):
                 self._step()

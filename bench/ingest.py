@@ -179,11 +179,10 @@ def alter_cost(arena: Arena, orders: Orders, servers: str, size: int) -> dict[st
 
 def cold(folder: Path, servers: str, who: str, ends: Ends) -> Cost:
     """Measure the first batch of a fresh JVM in a child process."""
+    result = folder.with_suffix(".json")
     command = [sys.executable, __file__, "--first-batch", who, "--folder", str(folder), "--servers", servers]
-    done = subprocess.run([*command, "--ends", json.dumps(ends)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+    subprocess.run([*command, "--ends", json.dumps(ends), "--result", str(result)], check=True)
+    return Cost(**json.loads(result.read_text()))
 
 
 def first_batch(options: argparse.Namespace) -> None:
@@ -191,7 +190,7 @@ def first_batch(options: argparse.Namespace) -> None:
     ends = {int(partition): end for partition, end in json.loads(options.ends).items()}
     starts = dict.fromkeys(ends, 0)
     run = arena.run_ours if options.first_batch == OURS else arena.run_static
-    print(json.dumps(asdict(run(starts, ends))))
+    Path(options.result).write_text(json.dumps(asdict(run(starts, ends))))
     arena.close()
 
 
@@ -271,7 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--events-scale", type=float, default=1.0, help="0.1 for a tenth of the events: a quick look")
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
-    for hidden in ("--first-batch", "--folder", "--servers", "--ends"):
+    for hidden in ("--first-batch", "--folder", "--servers", "--ends", "--result"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.first_batch:

@@ -15,7 +15,7 @@ from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.migrate.migration import migration
 from cdc_sync.naming import Route
-from cdc_sync.plan import Refusal, is_later, plan_table
+from cdc_sync.plan import Refusal, plan_table
 from cdc_sync.progress import Progress
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import sightings_of
@@ -52,6 +52,7 @@ class TableSync:
         self._stamped: int | None = None
         self._exists = False
         self._current: frozenset[str] = frozenset()
+        self._unread: dict[str, dict[int, int]] = {}
         self._appends_failed = 0
         self._warnings: tuple[str, ...] = ()
         self._failing: str | None = None
@@ -107,6 +108,8 @@ class TableSync:
             beginning = beginnings.get(place[1], 0)
             start = beginning if known is None else known
             end = ends[place]
+            if known is None:
+                self._unread.setdefault(topic, {})[place[1]] = start
             if start < beginning < ends[place]:
                 self._pause(
                     Pause(
@@ -153,7 +156,8 @@ class TableSync:
         refusal = self._plan_and_record(stretches)
         if refusal is not None:
             ranges = self._before(ranges, refusal)
-        if self.history is not None:
+        rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
+        if self.history is not None and not rebuilding:
             self._mark_current(stretches)
             self._migrate()
             mine = frozenset(stretch.digest for stretch in stretches)
@@ -162,6 +166,9 @@ class TableSync:
                 self._write(self._write_plan(ranges, exact=True, converters=converters))
         if refusal is not None and self.pause is None:
             self._pause(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
+
+    def _head_number(self) -> int:
+        return self.history.head.number if self.history else 0
 
     def plan_only(self, stretches: Sequence[Stretch]) -> None:
         """Record the versions that stretches lead to, and touch no target."""
@@ -204,14 +211,8 @@ class TableSync:
         """Remember which schema texts mean the head: those of events at or after its first one."""
         assert self.history is not None
         head = self.history.head
-        now = frozenset(
-            stretch.digest
-            for stretch in stretches
-            if is_later(stretch.position, stretch.kafka, head)
-            or (stretch.position, stretch.kafka) == (head.position, head.kafka)
-        )
-        known = {known.digest for known in self._known(now) if known.fingerprint == head.fingerprint}
-        self._current = frozenset(known)
+        now = frozenset(stretch.digest for stretch in stretches if stretch.position >= head.position)
+        self._current = frozenset(known.digest for known in self._known(now) if known.fingerprint == head.fingerprint)
 
     def _before(self, ranges: tuple[OffsetRange, ...], refusal: Refusal) -> tuple[OffsetRange, ...]:
         """Cut ranges where the refused change begins, in every partition."""
@@ -318,7 +319,8 @@ class TableSync:
                 reason=self.pause.reason if self.pause else self._failing,
                 remedy=self.pause.remedy if self.pause else None,
                 paused_at=self.pause.at if self.pause else None,
-                offsets=self.progress.offsets if self.progress else {},
+                # Without progress the topics are kept all the same: a later run must find the table there again.
+                offsets=self.progress.offsets if self.progress else self._unread,
                 warnings=self._warnings,
             )
         )

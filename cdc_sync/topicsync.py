@@ -114,6 +114,8 @@ class TopicSync:
 
     def advance(self, ends: Ends) -> None:
         """Bring every table of the topic that can go on to the ends, in steps of bounded size."""
+        if not self._behind(ends):
+            return
         limit = self._context.config.job.max_offsets_per_batch
         self._failed.clear()
         while True:
@@ -123,6 +125,16 @@ class TopicSync:
                 return
             if not self._advance_known(step, active):
                 self._advance_surveyed(step, active)
+
+    def _behind(self, ends: Ends) -> bool:
+        """Whether anyone has something to read; costs no call to Kafka, for most topics of a batch have nothing new."""
+        waiting = [table for table in self._tables.of(self._topic) if table.pause is None]
+        return any(
+            self._accounted.get(partition, -1) < end
+            or any((table.next_offset(topic, partition) or 0) < end for table in waiting)
+            for (topic, partition), end in ends.items()
+            if topic == self._topic
+        )
 
     def _active(self) -> tuple[TableSync, ...]:
         return tuple(
@@ -196,7 +208,6 @@ class TopicSync:
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)
-        ends = {(item.topic, item.partition): item.end for item in step}
         for table_id in sorted({*by_table, *(table.table for table in active)}):
             table = self._tables.add(table_id, topics=(self._topic,))
             if table is None:
@@ -204,7 +215,7 @@ class TopicSync:
                 continue
             if table.table in self._failed or not table.check_topic(self._topic):
                 continue
-            self._advance_table(table, ends, by_table.get(table_id, []))
+            self._advance_table(table, step, by_table.get(table_id, []))
         self._account(step)
 
     def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> Survey:
@@ -215,24 +226,29 @@ class TopicSync:
             ranges = tuple(
                 OffsetRange(topic=item.topic, partition=item.partition, start=0, end=item.end) for item in step
             )
-        if len(ranges) > 1:
-            now = context.kafka.ends([self._topic]).get(self._topic, {})
+        now = context.kafka.ends([self._topic]).get(self._topic, {})
+        if len(now) > 1:
+            # All partitions, those with nothing to read in this step too: an earlier event may just have come there.
+            starts = {partition: self._accounted.get(partition, end) for partition, end in now.items()}
+            starts |= {item.partition: item.start for item in ranges}
+            ends = {item.partition: max(item.end, now.get(item.partition, 0)) for item in ranges}
             ranges = tuple(
-                OffsetRange(
-                    topic=item.topic,
-                    partition=item.partition,
-                    start=item.start,
-                    end=max(item.end, now.get(item.partition, 0)),
-                )
-                for item in ranges
+                OffsetRange(topic=self._topic, partition=partition, start=start, end=ends.get(partition, now[partition]))
+                for partition, start in sorted(starts.items())
+                if start < ends.get(partition, now[partition])
             )
         records = read_ranges(context.spark, context.config.kafka, _existing(context, ranges))
-        return survey(records, {(item.topic, item.partition): item.end for item in step})
+        heads = {table.table: table.history.head.position for table in active if table.history is not None}
+        return survey(records, {(item.topic, item.partition): item.end for item in step}, heads)
 
-    def _advance_table(self, table: TableSync, ends: Ends, stretches: Sequence[Stretch]) -> None:
+    def _advance_table(self, table: TableSync, step: Sequence[OffsetRange], stretches: Sequence[Stretch]) -> None:
+        starts = {item.partition: item.start for item in step}
+        ends = {(item.topic, item.partition): item.end for item in step}
         try:
             with table.lock:
                 ranges = table.ranges(self._topic, ends)
+                if any(item.start < starts[item.partition] for item in ranges):
+                    return  # found just now, and it has older records: the next step begins at those
                 if table.pause is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
             table.recovered()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 
 from cdc_sync import job
@@ -42,7 +42,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 
 @pytest.fixture(scope="session")
 def produce(kafka: KafkaServer) -> Produce:
-    settings = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
+    settings: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
     admin = AdminClient(settings)
     producer = Producer({**settings, "message.max.bytes": MAX_MESSAGE_BYTES, "linger.ms": 0})
     known: set[str] = set()

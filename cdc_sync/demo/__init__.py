@@ -76,6 +76,7 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
         alters = tuple(timing for step in STEPS if (timing := stage.play(step)) is not None)
         stage.wait_equal()
         show.line("all rows are in the lake", style="green")
+        seconds = show.seconds
         # What somebody plays with while it is kept running is not compared.
         tables = stage.compare() if keep else ()
         if keep:
@@ -83,7 +84,6 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
         job_exit_code = stage.job.finish()
         tables = tables or stage.compare()
         history = _history(stage)
-        seconds = show.seconds
     differences = [f"{table.source.name}: {text}" for table in tables for text in table.differences]
     report = DemoReport(
         equal=not differences,

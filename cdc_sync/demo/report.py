@@ -54,10 +54,10 @@ class TableComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoReport:
-    """Attributes of a finished run.
+    """A finished run.
 
     Attributes:
-        seconds: from the start until the comparison was done.
+        seconds: from the start until everything was in the lake.
         job_exit_code: what the job ended with after SIGTERM.
         folder: where the files are; None if they are removed.
     """

@@ -50,7 +50,9 @@ class Survey:
 _MAX_SCHEMAS = 10_000
 
 
-def survey(records: DataFrame, ends: Mapping[tuple[str, int], int]) -> Survey:
+def survey(
+    records: DataFrame, ends: Mapping[tuple[str, int], int], heads: Mapping[TableId, SourcePosition] | None = None
+) -> Survey:
     """Find the stretches of a range, and everything in it that is not a change of a table.
 
     Args:
@@ -58,6 +60,8 @@ def survey(records: DataFrame, ends: Mapping[tuple[str, int], int]) -> Survey:
             is found there.
         ends: (topic, partition) -> end of the range itself. Stretches that begin, in source order, after the last
             event of their table within the range are left out.
+        heads: table -> position of its newest version. The first event behind it begins a stretch even if its schema
+            is that of older events here, for what lies between may have been read before, in another partition.
     """
     within = any_of(
         (
@@ -67,7 +71,7 @@ def survey(records: DataFrame, ends: Mapping[tuple[str, int], int]) -> Survey:
     )
     looked_at = _looked_at(records).withColumn("within", within).persist()
     try:
-        return Survey(stretches=_stretches(looked_at), others=_others(looked_at.where("within")))
+        return Survey(stretches=_stretches(looked_at, heads or {}), others=_others(looked_at.where("within")))
     finally:
         looked_at.unpersist()
 
@@ -124,15 +128,18 @@ def _without_last_brace(payload: Column) -> Column:
     return F.regexp_replace(payload, r"\}\s*$", "")
 
 
-def _stretches(looked_at: DataFrame) -> tuple[Stretch, ...]:
+def _stretches(looked_at: DataFrame, heads: Mapping[TableId, SourcePosition]) -> tuple[Stretch, ...]:
     in_source_order = Window.partitionBy("table").orderBy("position", PARTITION, OFFSET)
-    previous = F.lag("digest").over(in_source_order)
+    behind = [_is_of(table) & (F.col("position") > _literal_position(head)) for table, head in heads.items()]
+    is_behind = F.coalesce(any_of([F.lit(False), *behind]), F.lit(False))
+    previous = F.lag(F.struct("digest", "is_behind")).over(in_source_order)
     last_within = F.max(F.when(F.col("within"), F.col("position"))).over(Window.partitionBy("table"))
     starts = (
         looked_at.where("is_event")
+        .withColumn("is_behind", is_behind)
         .withColumn("previous", previous)
         .withColumn("last_within", last_within)
-        .where(F.col("previous").isNull() | (F.col("previous") != F.col("digest")))
+        .where(F.col("previous").isNull() | (F.col("previous") != F.struct("digest", "is_behind")))
         .where(F.col("position") <= F.col("last_within"))
         .select("table", "position", TOPIC, PARTITION, OFFSET, "digest")
     )
@@ -210,10 +217,7 @@ def offsets_with_problem(converted: DataFrame) -> Sequence[tuple[int, int, str]]
 def first_offsets_from(records: DataFrame, table: TableId, bound: SourcePosition) -> dict[tuple[str, int], int]:
     """Return for each partition the first offset of an event of the table at or after a source position."""
     looked_at = _looked_at(records)
-    limit = F.struct(
-        F.lit(bound.kind).alias(KIND),
-        F.array(*(F.lit(part).cast("long") for part in bound.parts)).cast("array<bigint>").alias(PARTS),
-    )
+    limit = _literal_position(bound)
     rows = (
         looked_at.where("is_event")
         .where(_is_of(table) & (F.col("position") >= limit))
@@ -222,6 +226,11 @@ def first_offsets_from(records: DataFrame, table: TableId, bound: SourcePosition
         .collect()
     )
     return {(row[TOPIC], row[PARTITION]): row.first_offset for row in rows}
+
+
+def _literal_position(position: SourcePosition) -> Column:
+    parts = F.array(*(F.lit(part).cast("long") for part in position.parts)).cast("array<bigint>")
+    return F.struct(F.lit(position.kind).alias(KIND), parts.alias(PARTS))
 
 
 def seen_in_stream(records: DataFrame, table: TableId) -> bool:

@@ -249,7 +249,8 @@ def merge_statement(table: str, view: str, schema: InternalSchema, *, require_ro
     """Return the MERGE of one batch; its clauses are disjoint, as Hudi needs and readers expect."""
     columns = [(quoted(column.name), value_column(column.id)) for column in schema.columns]
     condition = " AND ".join(f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in schema.key_columns)
-    assignments = ", ".join(f"{name} = s.{value}" for name, value in columns)
+    # A retired column keeps what it has: the source says nothing about it any more.
+    assignments = ", ".join(f"{quoted(column.name)} = s.{value_column(column.id)}" for column in schema.live)
     names = ", ".join(name for name, _ in columns)
     values = ", ".join(f"s.{value}" for _, value in columns)
     insertable = f"NOT s.{DELETED} AND s.{CREATED}" if require_rows else f"NOT s.{DELETED}"

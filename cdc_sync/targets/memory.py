@@ -89,7 +89,8 @@ class MemoryTarget:
                 continue
             if batch.require_rows and not values[CREATED] and key not in after:
                 raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
-            after[key] = {column.id: values[value_column(column.id)] for column in batch.schema.columns}
+            written = {column.id: values[value_column(column.id)] for column in batch.schema.live}
+            after[key] = after.get(key, {}) | written
         table.rows, table.progress = after, batch.progress
 
     def rows(self, name: TargetName) -> list[dict[str, Any]]:

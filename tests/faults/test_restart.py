@@ -1,8 +1,9 @@
-"""What a run leaves behind may be lost, except the tables themselves: the next run neither loses nor repeats anything."""
+"""What a run leaves behind may be lost, except the tables: the next run neither loses nor repeats anything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
@@ -24,7 +25,7 @@ class Shop:
     """Two tables of one source, changed in every way that matters to progress."""
 
     def __init__(self, prefix: str, produce: Produce) -> None:
-        wal = Wal()
+        self._wal = wal = Wal()
         self._produce = produce
         self.orders = SourceTable(
             "orders",
@@ -48,17 +49,21 @@ class Shop:
         return self.orders, self.stock
 
     def open(self) -> None:
+        """The rows that were there when the connector came, as its snapshot shows them."""
         for number in range(5):
             self.orders.insert(id=number, buyer=f"buyer {number}")
             self.stock.insert(shop="north", sku=number, left=10)
-        self.orders.snapshot()
+        self._wal.last_commit = None
+        for table in self.tables:
+            table.records.clear()
+            table.snapshot()
         self._send()
 
     def trade(self) -> None:
         """Insert, update, delete and change keys; the same key more than once."""
         for number in range(10, 14):
-            self.orders.insert(id=number, buyer="new")
-            self.orders.update({"id": number}, buyer="known")
+            self.orders.insert(id=number, amount=Decimal("1.50"))
+            self.orders.update({"id": number}, amount=None)
         self.orders.update({"id": 1}, id=101)
         self.orders.delete({"id": 2})
         self.stock.update({"sku": 3}, left=9)

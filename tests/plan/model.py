@@ -72,17 +72,21 @@ def in_source_order(events: Iterable[Event]) -> list[Event]:
     return sorted(events, key=lambda event: (event.source.position, event.kafka))
 
 
-def stretches(seen: Iterable[Event], within: Iterable[Event]) -> list[Event]:
-    """Return the first event of each stretch that begins no later than the last event within the range."""
+def stretches(seen: Iterable[Event], within: Iterable[Event], history: History | None) -> list[Event]:
+    """Return the first event of each stretch that begins no later than the last event within the range.
+
+    The first event behind the head begins one whatever its schema.
+    """
     last = max((event.source.position for event in within), default=None)
     if last is None:
         return []
-    ordered = in_source_order(seen)
-    return [
-        event
-        for before, event in zip([None, *ordered], ordered, strict=False)
-        if (before is None or before.known.digest != event.known.digest) and event.source.position <= last
-    ]
+    found, previous = [], None
+    for event in in_source_order(seen):
+        behind = history is not None and event.source.position > history.head.position
+        if (event.known.digest, behind) != previous and event.source.position <= last:
+            found.append(event)
+        previous = (event.known.digest, behind)
+    return found
 
 
 def sightings(history: History | None, found: Sequence[Event], all_events: Iterable[Event]) -> list[Sighting]:
@@ -144,4 +148,4 @@ def planned(
     route: Route = ROUTE,
 ) -> TablePlan:
     """Survey and plan."""
-    return plan_table(history, sightings(history, stretches(seen, within), everything), route, ICEBERG)
+    return plan_table(history, sightings(history, stretches(seen, within, history), everything), route, ICEBERG)

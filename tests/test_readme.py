@@ -1,0 +1,36 @@
+"""What the README shows is what the program takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cdc_sync.cli import main
+from cdc_sync.config import parse_config, route
+from cdc_sync.events import TableId
+from cdc_sync.naming import TargetName
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_configuration_loads_and_routes_as_it_says() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    config = parse_config(example, path="README.md", environ={"KAFKA_PASSWORD": "secret"})
+    routed = route(config, TableId(database="shop", schema="public", table="orders"))
+    assert routed is not None
+    assert routed.target == TargetName(namespace="shop", name="orders")
+    assert route(config, TableId(database="shop", schema="public", table="tmp_orders")) is None
+
+
+def test_every_command_it_lists_exists(capsys) -> None:  # type: ignore[no-untyped-def]
+    commands = re.findall(r"^\| `cdc-sync (\w+)", README, re.MULTILINE)
+    assert len(commands) == 7
+    main(["--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in commands if name not in shown] == []
+
+
+def test_every_file_it_names_is_there() -> None:
+    named = {*re.findall(r"\]\(([\w./]+)\)", README), *re.findall(r"scripts/\w+", README)}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
