@@ -19,6 +19,7 @@ from rich.text import Text
 from cdc_sync.commands import SchemaDifference, Status, TableHistory, Validation, VersionLine
 from cdc_sync.config import Config, Secret, TargetName, redact
 from cdc_sync.config.fields import duration_text
+from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.wording import Phrase
 
@@ -93,6 +94,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _validation(value)
         case Status():
             yield from _status(value, secrets)
+        case DemoReport():
+            yield from parts(value)
         case SchemaDifference():
             yield f"{value.table}: version {value.before} to {value.after}"
             yield from _changes(value.changes)

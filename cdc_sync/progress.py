@@ -20,17 +20,30 @@ class Progress:
         version: the schema version the rows are complete for.
         offsets: topic -> partition -> the next offset to read; everything below is in the table.
         topic_ids: topic -> the broker's id of it, which changes when a topic is deleted and made again.
-        high_water: no event in the table has a higher source LSN; None if that is not known.
+        high_water: topic -> partition -> no event in the table that came from there has a higher source LSN. A
+            partition that is in `offsets` and not here is one for which that is not known.
     """
 
     version: int
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    high_water: int | None = None
+    high_water: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return the first offset the table does not hold, None if it holds nothing of the partition."""
         return self.offsets.get(topic, {}).get(partition)
+
+    def highest_lsn(self, topic: str, partition: int) -> int | None:
+        """Return an LSN that no event in the table exceeds whose key may come in this partition, None if unknown.
+
+        A key stays in its partition. Only a partition that is new to the table may hold keys that were elsewhere,
+        because the topic has been given more partitions.
+        """
+        if partition in self.offsets.get(topic, {}):
+            return self.high_water.get(topic, {}).get(partition)
+        everywhere = [self.high_water.get(name, {}).get(item) for name in self.offsets for item in self.offsets[name]]
+        known = [lsn for lsn in everywhere if lsn is not None]
+        return max(known, default=0) if len(known) == len(everywhere) else None
 
     def to_text(self) -> str:
         """Return the marker as one line of JSON, the same for equal markers."""
@@ -38,12 +51,9 @@ class Progress:
             {
                 "format": 1,
                 "version": self.version,
-                "offsets": {
-                    topic: {str(partition): offset for partition, offset in sorted(partitions.items())}
-                    for topic, partitions in sorted(self.offsets.items())
-                },
+                "offsets": _with_text_keys(self.offsets),
                 "topic_ids": dict(sorted(self.topic_ids.items())),
-                "high_water": self.high_water,
+                "high_water": _with_text_keys(self.high_water),
             },
             separators=(",", ":"),
         )
@@ -61,12 +71,23 @@ def parse_progress(text: str) -> Progress:
             raise TargetError(f"Cannot read progress marker: format {data['format']} is later than this program")
         return Progress(
             version=data["version"],
-            offsets={
-                topic: {int(partition): offset for partition, offset in partitions.items()}
-                for topic, partitions in data["offsets"].items()
-            },
+            offsets=_with_number_keys(data["offsets"]),
             topic_ids=data["topic_ids"],
-            high_water=data["high_water"],
+            high_water=_with_number_keys(data["high_water"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read progress marker {text!r}: {error}") from error
+
+
+def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
+    return {
+        topic: {str(partition): number for partition, number in sorted(partitions.items())}
+        for topic, partitions in sorted(places.items())
+    }
+
+
+def _with_number_keys(places: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
+    return {
+        topic: {int(partition): number for partition, number in partitions.items()}
+        for topic, partitions in places.items()
+    }

@@ -42,11 +42,16 @@ class Tables:
 
     def restore(self) -> None:
         """Find the tables that earlier runs knew, so that each goes on where it stood."""
-        known = {status.table: tuple(status.offsets) for status in self._context.state.tables()}
+        known = {status.table: status for status in self._context.state.tables()}
         for table in {*known, *self._context.history.tables()}:
-            found = self.add(table, topics=known.get(table, ()))
-            if found is not None and found.progress is not None:
+            status = known.get(table)
+            found = self.add(table, topics=tuple(status.offsets) if status else ())
+            if found is None:
+                continue
+            if found.progress is not None:
                 self._topics_of(table, found.progress.offsets)
+            if status is not None and status.state == "failing":
+                found.save_status()  # how another process failed says nothing about this one
 
     def add(self, table: TableId, *, topics: Sequence[str]) -> TableSync | None:
         """Return the table's sync, made if it is new; None if no rule wants the table."""
@@ -122,6 +127,8 @@ class TopicSync:
             active = self._active()
             step = self._step(ends, active, limit)
             if not step:
+                for table in active:
+                    table.recovered()  # a commit whose reply was lost leaves nothing to do
                 return
             if not self._advance_known(step, active):
                 self._advance_surveyed(step, active)

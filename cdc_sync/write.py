@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -26,7 +26,7 @@ from cdc_sync.plan import readings
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, VALUE, value_column
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE, value_column
 from cdc_sync.spark.compile import (
     AMBIGUOUS_NULL,
     KEY_IS_FALLBACK,
@@ -119,11 +119,11 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
     Raises:
         TargetError: if the target refuses, and the records are not the reason.
     """
-    bound = _highest_lsn(context, plan.ranges)
+    last = {item.partition: _last_source(context, item) for item in plan.ranges}
     empty = plan.progress is None
-    append = empty or (_known_high_water(plan) and plan.may_append and _only_creates(context, plan))
+    append = empty or (plan.may_append and _seen_before(plan) is not None and _only_creates(context, plan, last))
     try:
-        return _attempt(context, plan, bound=bound, append=append, empty=empty)
+        return _attempt(context, plan, bounds=_highest_lsns(last), append=append, empty=empty)
     except _Found as found:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))
@@ -135,8 +135,18 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
         return _write_inspected(context, plan, empty=empty)
 
 
-def _known_high_water(plan: WritePlan) -> bool:
-    return plan.progress is not None and plan.progress.high_water is not None
+Lsns = Mapping[int, int]
+"""Partition -> source LSN; a partition that is missing is one for which it is not known."""
+
+
+def _seen_before(plan: WritePlan) -> Lsns | None:
+    """Return the LSN up to which events of each range may be in the table already, None if one is not known."""
+    found = {
+        item.partition: plan.progress.highest_lsn(item.topic, item.partition) if plan.progress else 0
+        for item in plan.ranges
+    }
+    known = {partition: lsn for partition, lsn in found.items() if lsn is not None}
+    return known if len(known) == len(found) else None
 
 
 class _Found(Exception):
@@ -151,7 +161,7 @@ def _attempt(
     context: Context,
     plan: WritePlan,
     *,
-    bound: int | None,
+    bounds: Lsns,
     append: bool,
     empty: bool,
     inspected: bool = False,
@@ -162,14 +172,14 @@ def _attempt(
     if inspected:
         converted = converted.where(F.col(PROBLEM).isNull())
     else:
-        converted = _failing(converted, plan, bound=bound, append=append and not empty)
+        converted = _failing(converted, plan, bounds=bounds, append=append and not empty)
     rows = latest(converted, plan.head.schema)
     require_rows = plan.route.policy.missing_rows == "pause"
     if empty:
         rows = rows.where(~F.col(DELETED))
         if require_rows:
             rows = _failing_without_create(rows, plan.head.schema)
-    progress = _progress_after(context, plan, bound)
+    progress = _progress_after(context, plan, bounds)
     batch = Batch(
         rows=rows,
         schema=plan.head.schema,
@@ -208,18 +218,26 @@ def _converted(context: Context, plan: WritePlan) -> DataFrame:
     return converted
 
 
-def _failing(converted: DataFrame, plan: WritePlan, *, bound: int | None, append: bool) -> DataFrame:
+def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
     """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
     problem = F.col(PROBLEM)
-    if bound is not None:
-        problem = F.coalesce(problem, F.when(F.col(LSN) > bound, F.lit(_ABOVE_BOUND)))
-    if append and plan.progress is not None:
+    if bounds:
+        problem = F.coalesce(problem, F.when(F.col(LSN) > _of_partition(bounds), F.lit(_ABOVE_BOUND)))
+    if append:
         # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
-        new = (F.col(OP) == "c") & (F.col(LSN) > F.lit(plan.progress.high_water))
+        new = (F.col(OP) == "c") & (F.col(LSN) > _of_partition(_seen_before(plan) or {}))
         problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(_NOT_APPENDABLE)))
     return converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
     )
+
+
+def _of_partition(lsns: Lsns) -> Column:
+    """Return the record's partition's LSN, NULL where there is none."""
+    found = F.lit(None).cast("bigint")
+    for partition, lsn in sorted(lsns.items()):
+        found = F.when(F.col(PARTITION) == partition, F.lit(lsn).cast("bigint")).otherwise(found)
+    return found
 
 
 def _failing_without_create(rows: DataFrame, schema: InternalSchema) -> DataFrame:
@@ -252,8 +270,9 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     converted = _converted(context, plan)
     topic = ranges[0].topic
     _set_aside(context, topic, offsets_with_problem(converted))
+    bounds = {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
     try:
-        outcome = _attempt(context, plan, bound=found.highest_lsn, append=empty, empty=empty, inspected=True)
+        outcome = _attempt(context, plan, bounds=bounds, append=empty, empty=empty, inspected=True)
     except _Found as problem:
         if problem.problem == MISSING_ROW:
             return _missing_row(plan)
@@ -328,15 +347,19 @@ def _set_aside(context: Context, topic: str, found: Sequence[tuple[int, int, str
         get_logger().warning("records set aside", topic=topic, count=len(records), reason=records[0].reason)
 
 
-def _progress_after(context: Context, plan: WritePlan, bound: int | None) -> Progress:
+def _progress_after(context: Context, plan: WritePlan, bounds: Lsns) -> Progress:
     before = plan.progress or Progress(version=plan.head.number)
     offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
+    high_water = {topic: dict(partitions) for topic, partitions in before.high_water.items()}
     for item in plan.ranges:
         offsets.setdefault(item.topic, {})[item.partition] = item.end
+        seen, bound = before.highest_lsn(item.topic, item.partition), bounds.get(item.partition)
+        known = high_water.setdefault(item.topic, {})
+        if seen is None or bound is None:
+            known.pop(item.partition, None)
+        else:
+            known[item.partition] = max(seen, bound)
     topics = {item.topic for item in plan.ranges}
-    first = plan.progress is None
-    known = before.high_water is not None or first
-    high_water = max(bound, before.high_water or 0) if bound is not None and known else None
     return Progress(
         version=plan.head.number,
         offsets=offsets,
@@ -345,32 +368,31 @@ def _progress_after(context: Context, plan: WritePlan, bound: int | None) -> Pro
     )
 
 
-def _highest_lsn(context: Context, ranges: tuple[OffsetRange, ...]) -> int | None:
-    """Return a bound on the source LSNs of the ranges, taken from the last record of each.
+def _last_source(context: Context, item: OffsetRange) -> Source | None:
+    """Return the source block of the last event of a range; deletes are followed by tombstones, which have none."""
+    for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
+        source = _source_at(context, item, offset)
+        if source is not None:
+            return source
+    return None
+
+
+def _highest_lsns(last: Mapping[int, Source | None]) -> Lsns:
+    """Return a bound on the source LSNs of each range, taken from its last event.
 
     Events come in commit order, so all earlier ones lie below the last commit before the last event, or within its
     transaction. A connector that repeats events breaks this, which the write job checks.
     """
-    highest = []
-    for item in ranges:
-        for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
-            source = _source_at(context, item, offset)
-            if source is not None:
-                highest.append(max(source.lsn or 0, source.last_commit or 0))
-                break
-        else:
-            return None
-    return max(highest) if highest and all(highest) else None
+    found = {partition: max(source.lsn or 0, source.last_commit or 0) for partition, source in last.items() if source}
+    return {partition: lsn for partition, lsn in found.items() if lsn}
 
 
-def _only_creates(context: Context, plan: WritePlan) -> bool:
-    """Whether the first and last record of each range are creates: worth trying to append."""
-    for item in plan.ranges:
-        for offset in (item.start, item.end - 1):
-            source = _source_at(context, item, offset)
-            if source is None or source.op != "c":
-                return False
-    return True
+def _only_creates(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
+    """Whether the first and last event of each range are creates: worth trying to append."""
+    firsts = (_source_at(context, item, item.start) for item in plan.ranges)
+    return all(source is not None and source.op == "c" for source in last.values()) and all(
+        source is not None and source.op == "c" for source in firsts
+    )
 
 
 def _source_at(context: Context, item: OffsetRange, offset: int) -> Source | None:
