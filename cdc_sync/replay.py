@@ -15,8 +15,8 @@ from cdc_sync.kafka import KafkaClient
 from cdc_sync.spark.observe import Stretch, survey
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
-from cdc_sync.topicsync import Tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,8 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
         # Other partitions may hold older schemas: look ahead there, as the job does.
         ahead = step if len(ends) == 1 else tuple(replace(item, end=ends[item.partition]) for item in step)
         records = read_ranges(context.spark, context.config.kafka, ahead)
-        found = survey(records, {(item.topic, item.partition): item.end for item in step})
+        heads = {table: sync.history.head.position for table, sync in tables.items() if sync.history is not None}
+        found = survey(records, {(item.topic, item.partition): item.end for item in step}, heads)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)

@@ -23,8 +23,9 @@ from cdc_sync.spark.compile import Converter
 from cdc_sync.spark.observe import Stretch, first_offsets_from
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import TableStatus
+from cdc_sync.stops import Stop
 from cdc_sync.targets.base import TargetState
-from cdc_sync.write import Outcome, Stop, WritePlan, converters_for, write_range
+from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
 Ends = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""

@@ -2,107 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from structlog import get_logger
-
-from cdc_sync.config import route
+from cdc_sync.aside import set_aside
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import RecordKind
-from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
+from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.naming import Route, check_routes
 from cdc_sync.schemabook import KnownSchema, digest_of
 from cdc_sync.sightings import sample
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests, survey
 from cdc_sync.spark.source import OffsetRange, read_ranges
-from cdc_sync.state import QuarantinedRecord
-from cdc_sync.tablesync import Ends, Pause, TableSync
-
-
-class Tables:
-    """The tables of a pipeline, found so far. Thread-safe."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._tables: dict[TableId, TableSync] = {}
-        self._topics: dict[str, set[TableId]] = {}
-        self._ignored: set[TableId] = set()
-        self._lock = threading.Lock()
-
-    def all(self) -> tuple[TableSync, ...]:
-        """Return every routed table, ordered by name."""
-        return tuple(self._tables[table] for table in sorted(self._tables))
-
-    def of(self, topic: str) -> tuple[TableSync, ...]:
-        """Return the tables with events in a topic."""
-        return tuple(self._tables[table] for table in sorted(self._topics.get(topic, ())))
-
-    def restore(self) -> None:
-        """Find the tables that earlier runs knew, so that each goes on where it stood."""
-        known = {status.table: status for status in self._context.state.tables()}
-        for table in {*known, *self._context.history.tables()}:
-            status = known.get(table)
-            found = self.add(table, topics=tuple(status.offsets) if status else ())
-            if found is None:
-                continue
-            if found.progress is not None:
-                self._topics_of(table, found.progress.offsets)
-            if status is not None and status.state == "failing":
-                found.save_status()  # how another process failed says nothing about this one
-
-    def add(self, table: TableId, *, topics: Sequence[str]) -> TableSync | None:
-        """Return the table's sync, made if it is new; None if no rule wants the table."""
-        with self._lock:
-            if table in self._ignored:
-                return None
-            if table not in self._tables:
-                made = self._make(table)
-                if made is None:
-                    self._ignored.add(table)
-                    return None
-                self._tables[table] = made
-            self._topics_of(table, topics)
-            return self._tables[table]
-
-    def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
-        for topic in topics:
-            self._topics.setdefault(topic, set()).add(table)
-
-    def route_of(self, table: TableId) -> Route | None:
-        """Return what the operator wants of a table, None if nothing; says so in the log."""
-        try:
-            wanted = route(self._context.config, table)
-        except RefusedError as error:
-            get_logger().error("table refused", table=str(table), reason=str(error))
-            return None
-        if wanted is None:
-            get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
-        return wanted
-
-    def _make(self, table: TableId) -> TableSync | None:
-        wanted = self.route_of(table)
-        if wanted is None:
-            return None
-        made = TableSync(self._context, wanted)
-        clash = self._clash(wanted)
-        if clash is not None:
-            made.refuse(Pause(reason=clash, remedy="give one of the two tables another target"))
-            return made
-        try:
-            made.load()
-        except TransientError:
-            raise
-        except CdcSyncError as error:
-            made.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
-        return made
-
-    def _clash(self, wanted: Route) -> str | None:
-        routes = [sync.route for sync in self._tables.values()]
-        clashes = check_routes([*routes, wanted])
-        return next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
+from cdc_sync.tables import Tables
+from cdc_sync.tablesync import Ends, TableSync
 
 
 class TopicSync:
@@ -240,7 +153,9 @@ class TopicSync:
             starts |= {item.partition: item.start for item in ranges}
             ends = {item.partition: max(item.end, now.get(item.partition, 0)) for item in ranges}
             ranges = tuple(
-                OffsetRange(topic=self._topic, partition=partition, start=start, end=ends.get(partition, now[partition]))
+                OffsetRange(
+                    topic=self._topic, partition=partition, start=start, end=ends.get(partition, now[partition])
+                )
                 for partition, start in sorted(starts.items())
                 if start < ends.get(partition, now[partition])
             )
@@ -322,23 +237,8 @@ class TopicSync:
         if not fresh:
             return
         records = read_ranges(context.spark, context.config.kafka, fresh)
-        kept = []
-        for place, digest in offsets_with_digests(records, tuple(reasons)):
-            record = context.kafka.peek(place.topic, place.partition, place.offset)
-            kept.append(
-                QuarantinedRecord(
-                    topic=place.topic,
-                    partition=place.partition,
-                    offset=place.offset,
-                    timestamp=record.timestamp if record else None,
-                    reason=reasons[digest],
-                    key=record.key if record else None,
-                    value=record.value if record else None,
-                )
-            )
-        context.state.quarantine(kept)
-        if kept:
-            get_logger().warning("records set aside", topic=self._topic, count=len(kept), reason=kept[0].reason)
+        found = offsets_with_digests(records, tuple(reasons))
+        set_aside(context, ((place, reasons[digest]) for place, digest in found))
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:

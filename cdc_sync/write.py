@@ -15,10 +15,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from structlog import get_logger
 
+from cdc_sync.aside import set_aside
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source, read_source, split
 from cdc_sync.errors import TargetError, WireError
-from cdc_sync.events import TableId
+from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
@@ -27,20 +28,11 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE, value_column
-from cdc_sync.spark.compile import (
-    AMBIGUOUS_NULL,
-    KEY_IS_FALLBACK,
-    PAUSING,
-    PLACEHOLDER_FOUND,
-    TRUNCATE,
-    UNKNOWN_SCHEMA,
-    Converter,
-    convert,
-)
+from cdc_sync.spark.compile import UNKNOWN_SCHEMA, Converter, convert
 from cdc_sync.spark.latest import latest
-from cdc_sync.spark.observe import Stretch, Trouble, inspect, offsets_with_problem
+from cdc_sync.spark.observe import Stretch, inspect, offsets_with_problem
 from cdc_sync.spark.source import OffsetRange, read_ranges
-from cdc_sync.state import QuarantinedRecord
+from cdc_sync.stops import Stop, cut_at_stops, missing_row
 from cdc_sync.targets.base import MISSING_ROW, Batch
 
 _ABOVE_BOUND = "above_bound"
@@ -67,15 +59,6 @@ class WritePlan:
     exact: bool
     progress: Progress | None
     may_append: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """Why nothing after the written part may be applied."""
-
-    reason: str
-    remedy: str
-    at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +114,7 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
         if found.problem == UNKNOWN_SCHEMA:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
-            return _missing_row(plan)
+            return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
         return _write_inspected(context, plan, empty=empty)
 
 
@@ -263,88 +246,28 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
     converted = _converted(context, plan)
     found = inspect(converted)
-    ranges, stop = _cut(plan.ranges, found.troubles)
+    ranges, stop = cut_at_stops(plan.ranges, found.troubles)
     plan = replace(plan, ranges=ranges)
     if not ranges:
-        return Outcome(progress=plan.progress or Progress(version=plan.head.number), stop=stop)
+        return Outcome(progress=_unchanged(plan), stop=stop)
     converted = _converted(context, plan)
-    topic = ranges[0].topic
-    _set_aside(context, topic, offsets_with_problem(converted))
+    found_problems = (
+        (KafkaPosition(topic=ranges[0].topic, partition=partition, offset=offset), problem)
+        for partition, offset, problem in offsets_with_problem(converted)
+    )
+    set_aside(context, found_problems)
     bounds = {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
     try:
         outcome = _attempt(context, plan, bounds=bounds, append=empty, empty=empty, inspected=True)
     except _Found as problem:
         if problem.problem == MISSING_ROW:
-            return _missing_row(plan)
+            return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
     return replace(outcome, stop=stop)
 
 
-def _cut(ranges: tuple[OffsetRange, ...], troubles: Sequence[Trouble]) -> tuple[tuple[OffsetRange, ...], Stop | None]:
-    stops = [trouble for trouble in troubles if trouble.problem in PAUSING]
-    cuts: dict[int, int] = {}
-    for trouble in stops:
-        cuts[trouble.partition] = min(trouble.first_offset, cuts.get(trouble.partition, trouble.first_offset))
-    cut = tuple(replace(item, end=min(item.end, cuts.get(item.partition, item.end))) for item in ranges)
-    left = tuple(item for item in cut if item.size)
-    if not stops:
-        return left, None
-    first = min(stops, key=lambda trouble: (trouble.partition, trouble.first_offset))
-    reason, remedy = _REASONS[first.problem]
-    at = f"{ranges[0].topic}[{first.partition}]@{first.first_offset}"
-    return left, Stop(reason=reason, remedy=remedy, at=at)
-
-
-_REASONS = {
-    TRUNCATE: (
-        "the source table was truncated, which is not carried out yet",
-        "empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
-    ),
-    PLACEHOLDER_FOUND: (
-        "an event leaves an unchanged large value out (placeholder), and keeping the target's value is not "
-        "carried out yet",
-        "set REPLICA IDENTITY FULL for the source table, then snapshot it again",
-    ),
-    KEY_IS_FALLBACK: (
-        "a delete names the key 0 or '', which the connector makes up under REPLICA IDENTITY USING INDEX",
-        "set REPLICA IDENTITY DEFAULT or FULL for the source table, then snapshot it again",
-    ),
-    AMBIGUOUS_NULL: (
-        "a value equals its nullable column's default, and this connector sends NULL as the default",
-        "set value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: warn",
-    ),
-}
-
-
-def _missing_row(plan: WritePlan) -> Outcome:
-    first = plan.ranges[0]
-    stop = Stop(
-        reason="an update names a row that the target never had, so the topic does not hold the table's beginning "
-        "(the table was renamed, or the topic's first records were deleted)",
-        remedy="snapshot the table again, or set policy.missing_rows: insert",
-        at=f"{first.topic}[{first.partition}]@{first.start}",
-    )
-    return Outcome(progress=plan.progress or Progress(version=plan.head.number), stop=stop)
-
-
-def _set_aside(context: Context, topic: str, found: Sequence[tuple[int, int, str]]) -> None:
-    records = []
-    for partition, offset, problem in found:
-        record = context.kafka.peek(topic, partition, offset)
-        records.append(
-            QuarantinedRecord(
-                topic=topic,
-                partition=partition,
-                offset=offset,
-                timestamp=record.timestamp if record else None,
-                reason=problem,
-                key=record.key if record else None,
-                value=record.value if record else None,
-            )
-        )
-    context.state.quarantine(records)
-    if records:
-        get_logger().warning("records set aside", topic=topic, count=len(records), reason=records[0].reason)
+def _unchanged(plan: WritePlan) -> Progress:
+    return plan.progress or Progress(version=plan.head.number)
 
 
 def _progress_after(context: Context, plan: WritePlan, bounds: Lsns) -> Progress:

@@ -77,15 +77,17 @@ def convert(
         `value_column(id)` for each head column: the values after the change, for deletes only the key's.
     """
     compiled = _compiled(converters, head, refuse_ambiguous_null)
-    return records.select(*compiled.recognised).select(*compiled.parsed).select(*compiled.values)
+    parsed = records.select(*compiled.recognised).select(*compiled.parsed)
+    return parsed.select(*compiled.decoded).select(*compiled.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compiled:
-    """The expressions of three projections, each over the one before; building them costs more than using them."""
+    """The expressions of four projections, each over the one before; building them costs more than using them."""
 
     recognised: tuple[Column, ...]
     parsed: tuple[Column, ...]
+    decoded: tuple[Column, ...]
     values: tuple[Column, ...]
 
 
@@ -110,7 +112,16 @@ def _compiled(converters: tuple[Converter, ...], head: InternalSchema, refuse_am
         parsed=(
             *place,
             *(F.col(f"m{i}") for i in indexes),
-            *(_event(i, converters[i], guarded=guarded).alias(f"j{i}") for i in indexes),
+            *(
+                _event(i, converters[i], guarded=guarded, refuse_ambiguous_null=refuse_ambiguous_null).alias(f"j{i}")
+                for i in indexes
+            ),
+        ),
+        # A projection of its own: a value and the check that it was not lost then share one conversion.
+        decoded=(
+            *place,
+            *(F.col(f"{letter}{i}") for i in indexes for letter in "mj"),
+            *(column for branch in branches for column in branch.decoded()),
         ),
         values=(
             *place,
@@ -129,20 +140,24 @@ def matches(converter: Converter) -> Column:
     )
 
 
-def _event(index: int, converter: Converter, *, guarded: bool) -> Column:
+def _event(index: int, converter: Converter, *, guarded: bool, refuse_ambiguous_null: bool) -> Column:
     """Return the payload parsed; `guarded` parses only where the record is the converter's."""
     start = len(converter.value_prefix) + 1
     # Everything between the prefix and the wrapper's closing brace.
     payload = F.expr(f"substring({VALUE}, {start}, length({VALUE}) - {start})").cast("string")
     if guarded:
         payload = F.when(F.col(f"m{index}"), payload)
-    return F.from_json(payload, _event_type(converter.schema), {"columnNameOfCorruptRecord": _CORRUPT})
+    bounded = converter.from_position is not None or converter.to_position is not None
+    event_type = _event_type(converter.schema, all_of_source=bounded or refuse_ambiguous_null)
+    return F.from_json(payload, event_type, {"columnNameOfCorruptRecord": _CORRUPT})
 
 
 _CORRUPT = "__cdc_sync_corrupt"
+_ALWAYS_READ = ("db", "schema", "table", "lsn")
 
 
-def _event_type(schema: EventSchema) -> T.StructType:
+def _event_type(schema: EventSchema, *, all_of_source: bool) -> T.StructType:
+    source = [field for field in source_type() if all_of_source or field.name in _ALWAYS_READ]
     row = T.StructType([T.StructField(column.name, json_type(column.wire)) for column in schema.columns])
     before = T.StructType(
         [
@@ -155,7 +170,7 @@ def _event_type(schema: EventSchema) -> T.StructType:
         [
             T.StructField("before", before),
             T.StructField("after", row),
-            T.StructField("source", source_type()),
+            T.StructField("source", T.StructType(source)),
             T.StructField("op", T.StringType()),
             T.StructField(_CORRUPT, T.StringType()),
         ]
@@ -176,6 +191,7 @@ class _Branch:
     """One converter over its parsed columns."""
 
     def __init__(self, *, index: int, converter: Converter, head: InternalSchema, refuse_ambiguous_null: bool) -> None:
+        self._index = index
         self._converter = converter
         self._refuse_ambiguous_null = refuse_ambiguous_null
         self._wires = {column.name: column for column in converter.schema.columns}
@@ -203,9 +219,19 @@ class _Branch:
             return F.coalesce(after, self.event.getField("before").getField(column.name))
         return after
 
+    def decoded(self) -> list[Column]:
+        """Return the columns that `_converted` refers to."""
+        return [
+            decode(self._raw(column)).alias(self._decoded_name(column))
+            for column in self._converter.schema.columns
+            if (decode := decoder(column.wire)) is not None
+        ]
+
+    def _decoded_name(self, column: WireColumn) -> str:
+        return f"d{self._index}_{self._converter.schema.columns.index(column)}"
+
     def _converted(self, column: WireColumn) -> Column:
-        decode = decoder(column.wire)
-        return self._raw(column) if decode is None else decode(self._raw(column))
+        return self._raw(column) if decoder(column.wire) is None else F.col(self._decoded_name(column))
 
     def problem(self) -> Column:
         """Return the first thing wrong with the record, NULL if there is nothing."""

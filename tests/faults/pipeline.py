@@ -16,7 +16,7 @@ from cdc_sync.demo.lake import Lake
 from cdc_sync.events import TableId
 from cdc_sync.job import RunReport
 from cdc_sync.progress import PROPERTY, parse_progress
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
 from cdc_sync.testing import SourceTable
 
 
@@ -63,6 +63,9 @@ target: {{catalog: {{warehouse: '{self.folder}/warehouse'}}}}
     def statuses(self) -> dict[str, TableStatus]:
         """By table name."""
         return {status.table.table: status for status in StateStore(self.config.pipeline.root).tables()}
+
+    def set_aside(self) -> list[QuarantinedRecord]:
+        return list(StateStore(self.config.pipeline.root).quarantined())
 
     def history_files(self) -> dict[str, bytes]:
         return files(Path(self.config.pipeline.root) / "history")

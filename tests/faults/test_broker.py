@@ -1,0 +1,87 @@
+"""A broker that goes away and comes back, or is not there at all."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cdc_sync import job
+from cdc_sync.cli import main
+from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.testing import INT32, TEXT, SourceTable, column
+from tests.conftest import Produce
+from tests.faults.conftest import NewPipeline
+from tests.faults.pipeline import Pipeline, assert_equal
+
+_PATIENCE = 90.0
+_SECONDS_AWAY = 4.0
+
+
+def test_a_broker_that_is_down_at_the_start_is_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "conf.yaml").write_text(
+        """
+pipeline: {name: alone, state: '${config_dir}/state'}
+kafka: {bootstrap_servers: '127.0.0.1:9', topics: [shop.inv.orders], request_timeout: 100ms, attempts: 3}
+tables: [{pattern: '.*'}]
+"""
+    )
+
+    exit_code = main(["run", str(tmp_path / "conf.yaml")])
+
+    lines = capsys.readouterr().err.splitlines()
+    assert exit_code == 4
+    assert [line for line in lines if "will try again" in line] == lines[:-1]
+    assert len(lines) == 3, "two retries and the error"
+    assert lines[-1].startswith("cdc-sync: Cannot list topics: no usable answer from Kafka at '127.0.0.1:9'")
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.iceberg
+def test_the_job_goes_on_when_the_broker_comes_back(
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], kafka: KafkaServer
+) -> None:
+    table = SourceTable(
+        "orders", [column("id", INT32, optional=False), column("note", TEXT)], prefix="away", null_is_default=False
+    )
+    lake = pipeline("away", settings="job: {trigger_interval: 200ms}")
+    stop = threading.Event()
+    produce(table.topic, table.insert(id=1, note="before"))
+    spark()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(job.run, lake.config, once=False, stop=stop)
+        try:
+            _wait_until_equal(lake, table)
+            kafka.stop()
+            try:
+                time.sleep(_SECONDS_AWAY)
+                assert not running.done(), "the job waits"
+            finally:
+                kafka.start()
+            table.add_column(column("more", INT32))
+            produce(table.topic, [*table.insert(id=2, note="after", more=2), *table.update({"id": 1}, more=1)])
+            _wait_until_equal(lake, table)
+        finally:
+            stop.set()
+        report = running.result(timeout=60)
+
+    assert [status.state for status in report.tables] == ["running"]
+
+
+def _wait_until_equal(lake: Pipeline, table: SourceTable) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            assert_equal(lake, table)
+            return
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.3)

@@ -1,0 +1,103 @@
+"""Records that are no changes of a table are counted or set aside with their place and reason; the table goes on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdc_sync import commands
+from cdc_sync.testing import (
+    DATE,
+    INT32,
+    INT64,
+    TEXT,
+    Record,
+    SourceTable,
+    column,
+    heartbeat,
+    message,
+    struct,
+)
+from tests.conftest import Produce
+from tests.faults.conftest import NewPipeline
+from tests.faults.pipeline import assert_equal
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
+
+_TRANSACTION = struct(
+    "io.debezium.connector.common.TransactionMetadataValue",
+    column("status", TEXT, optional=False),
+    column("id", TEXT, optional=False),
+)
+_NOT_JSON = "not JSON with a schema, as Kafka Connect's JsonConverter writes it"
+_TEN_MEGABYTES = 10 * 1024 * 1024
+
+
+def _harmless() -> dict[str, Record]:
+    """Records that every topic may hold, by what they are counted as."""
+    return {
+        "heartbeat": heartbeat("odd", 1),
+        "transaction": Record(key=None, value=message(_TRANSACTION, {"status": "BEGIN", "id": "7"})),
+    }
+
+
+def _broken(good: Record) -> list[tuple[str, Record]]:
+    """Records nobody can apply, with the beginning of the reason to be told."""
+    assert good.value is not None
+    other = struct("somebody.else.Value", column("x", INT64))
+    cut = good.value[: good.value.index(b'"op":')]
+    return [
+        (_NOT_JSON, Record(key=b"\x00\xff", value=b"\x00\x01\xfe not json")),
+        (_NOT_JSON, Record(key=None, value=b"")),
+        (_NOT_JSON, Record(key=good.key, value=json.dumps(json.loads(good.value)["payload"]).encode())),
+        (_NOT_JSON, Record(key=None, value=b"\xff" * _TEN_MEGABYTES)),
+        ("Cannot ", Record(key=good.key, value=b'{"schema":{"type":"struct","fields":7},"payload":{"op":"c"}}')),
+        ("a record that is neither", Record(key=None, value=message(other, {"x": 1}))),
+        ("", Record(key=good.key, value=cut)),
+        ("does not convert: column", Record(key=good.key, value=good.value.replace(b'"day":19000', b'"day":99999999'))),
+    ]
+
+
+def test_the_table_goes_on_past_records_that_cannot_be_applied(pipeline: NewPipeline, produce: Produce) -> None:
+    table = SourceTable(
+        "orders",
+        [column("id", INT32, optional=False), column("note", TEXT), column("day", DATE)],
+        prefix="odd",
+        null_is_default=False,
+    )
+    lake = pipeline("odd")
+    expected: dict[int, str] = {}
+    # The first run meets them when the table is new, the second when its schema is known.
+    for run in range(2):
+        (good,) = table.insert(id=run, note="x" * _TEN_MEGABYTES if run else "é", day=19000)
+        (after,) = table.insert(id=100 + run, note=None, day=19001)
+        broken = _broken(table.insert(id=200 + run, note="small", day=19000)[0])
+        assert broken[-1][1].value != good.value
+        produce(table.topic, [good, *_harmless().values(), Record(key=b"no event", value=None)])
+        for reason, record in broken:
+            (offset,) = produce(table.topic, [record])
+            expected[offset] = reason
+        produce(table.topic, [after])
+        (kept,) = table.update({"id": 200 + run}, note="big enough", day=19002)
+        table.records.clear()
+        produce(table.topic, [table_insert_again(kept)])
+
+        report = lake.run()
+
+        assert report.other_records == dict.fromkeys(_harmless(), 1)
+        assert_equal(lake, table)
+
+    aside = lake.set_aside()
+    assert {record.offset for record in aside} == set(expected)
+    assert {(record.topic, record.partition) for record in aside} == {(table.topic, 0)}
+    wrong = {record.offset: record.reason for record in aside if not record.reason.startswith(expected[record.offset])}
+    assert wrong == {}
+    assert sum(count.records for count in commands.status(lake.config).quarantine) == len(expected)
+    assert lake.statuses()["orders"].state == "running"
+
+
+def table_insert_again(update: Record) -> Record:
+    """The same row image as a create: the first record of its key was set aside."""
+    assert update.value is not None
+    return Record(key=update.key, value=update.value.replace(b'"op":"u"', b'"op":"c"'))

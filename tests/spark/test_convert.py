@@ -1,0 +1,262 @@
+"""From records to rows of the head: values, problems, several schemas at once, and what a delete carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from cdc_sync.events import SourcePosition
+from cdc_sync.history.history import History
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.plan import plan_table, readings
+from cdc_sync.schema.projection import Constant
+from cdc_sync.schemabook import SchemaBook
+from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.compile import (
+    AMBIGUOUS_NULL,
+    KEY_IS_FALLBACK,
+    LOST,
+    MALFORMED,
+    NO_KEY,
+    PLACEHOLDER_FOUND,
+    TRUNCATE,
+    UNKNOWN_OPERATION,
+    UNKNOWN_SCHEMA,
+    Converter,
+    convert,
+)
+from cdc_sync.spark.decode import PLACEHOLDER
+from cdc_sync.spark.latest import latest
+from cdc_sync.testing import DATE, INT32, TEXT, Record, SourceTable, Wal, column, decimal
+from tests.plan.model import ROUTE, sightings, stretches, topic
+from tests.spark.records import frame, one
+
+pytestmark = pytest.mark.spark
+
+
+def table(*columns: Any, **options: Any) -> SourceTable:
+    more = columns or (column("a", TEXT),)
+    return SourceTable("t", [column("id", INT32, optional=False), *more], **{"null_is_default": False, **options})
+
+
+def history(t: SourceTable) -> History:
+    (events,) = topic(t.records)
+    plan = plan_table(None, sightings(None, stretches(events, events, None), events), ROUTE, ICEBERG)
+    assert plan.refusal is None, plan.refusal
+    return History(table=t.id, versions=plan.versions)
+
+
+def converters(t: SourceTable, known: History) -> tuple[Converter, ...]:
+    book, found = SchemaBook(), {}
+    for record in t.records:
+        if record.value is None or record.key is None:
+            continue
+        item = book.learn(record.key, record.value)
+        assert item.schema is not None
+        assert item.fingerprint is not None
+        found[item.digest] = [
+            Converter(
+                key_prefix=item.key_prefix,
+                value_prefix=item.value_prefix,
+                table=t.id,
+                schema=item.schema,
+                projection=reading.projection,
+                from_position=reading.from_position,
+                to_position=reading.to_position,
+            )
+            for reading in readings(known, item.schema, item.fingerprint, known.head.position)
+        ]
+    return tuple(converter for several in found.values() for converter in several)
+
+
+def converted(
+    session: SparkSession, t: SourceTable, extra: Iterable[Record] = (), *, refuse_ambiguous_null: bool = False
+) -> DataFrame:
+    known = history(t)
+    records = [record for record in (*t.records, *extra) if record.value is not None]
+    head = known.head.schema
+    return convert(
+        frame(session, one(records)), converters(t, known), head, refuse_ambiguous_null=refuse_ambiguous_null
+    )
+
+
+def by_offset(found: DataFrame) -> list[Row]:
+    return sorted(found.collect(), key=lambda row: row.offset)
+
+
+def problems(found: DataFrame) -> list[str | None]:
+    return [row.problem for row in by_offset(found)]
+
+
+def values(rows: Sequence[Row], width: int) -> list[tuple[object, ...]]:
+    return [tuple(row[value_column(id_)] for id_ in range(1, width + 1)) for row in rows]
+
+
+def changed(record: Record, old: bytes, new: bytes) -> Record:
+    assert record.value is not None
+    assert old in record.value
+    return replace(record, value=record.value.replace(old, new))
+
+
+def test_rows_carry_place_operation_lsn_and_values(session: SparkSession) -> None:
+    t = table(column("p", decimal(6, 2)))
+    t.insert(id=1, p=Decimal("1.50"))
+    t.update({"id": 1}, p=None)
+    t.delete({"id": 1})
+    rows = by_offset(converted(session, t))
+    assert [(row.partition, row.offset, row.op) for row in rows] == [(0, 0, "c"), (0, 1, "u"), (0, 2, "d")]
+    assert [row.lsn for row in rows] == sorted(row.lsn for row in rows)
+    assert values(rows, 2) == [(1, Decimal("1.50")), (1, None), (1, None)]
+    assert {row.problem for row in rows} == {None}
+
+
+def test_a_delete_carries_only_its_key(session: SparkSession) -> None:
+    t = table(column("a", TEXT, optional=False), full_identity=True)
+    t.insert(id=7, a="x")
+    t.delete({"id": 7})
+    (_, deleted) = by_offset(converted(session, t))
+    assert (deleted.op, values([deleted], 2)) == ("d", [(7, None)])
+
+
+def test_what_cannot_be_applied_is_named(session: SparkSession) -> None:
+    t = table(column("a", TEXT), column("d", DATE))
+    (good,) = t.insert(id=1, a="x", d=None)
+    other = table(column("b", TEXT)).insert(id=1)
+    renamed = SourceTable("u", t.columns, null_is_default=False)
+    renamed.topic = t.topic
+    extra = {
+        "another schema": (*other, UNKNOWN_SCHEMA),
+        "another table of the same columns": (*renamed.insert(id=1), UNKNOWN_SCHEMA),
+        "another key": (replace(good, key=b"1"), UNKNOWN_SCHEMA),
+        "no key": (replace(good, key=None), UNKNOWN_SCHEMA),
+        "a string for a number": (changed(good, b'"id":1', b'"id":"one"'), MALFORMED),
+        "cut short": (replace(good, value=(good.value or b"")[:-20]), MALFORMED),
+        "a null key column": (changed(good, b'"id":1', b'"id":null'), NO_KEY),
+        "an operation of the future": (changed(good, b'"op":"c"', b'"op":"x"'), UNKNOWN_OPERATION),
+        "a truncate": (changed(good, b'"op":"c"', b'"op":"t"'), TRUNCATE),
+        "an unchanged large value": (*t.insert(id=2, a=PLACEHOLDER), PLACEHOLDER_FOUND),
+        "a day no calendar has": (changed(good, b'"d":null', b'"d":2147483647'), LOST + "d"),
+    }
+    t.records[:] = [good]
+    found = problems(converted(session, t, [record for record, _ in extra.values()]))
+    assert dict(zip(["good", *extra], found, strict=True)) == {
+        "good": None,
+        **{name: problem for name, (_, problem) in extra.items()},
+    }
+
+
+def test_a_key_the_connector_made_up_is_found(session: SparkSession) -> None:
+    t = table(column("a", TEXT, optional=False))
+    t.insert(id=0, a="x")
+    (deleted, _) = t.delete({"id": 0})
+    by_index = changed(deleted, b'"before":{"id":0,"a":""}', b'"before":{"id":0,"a":"real"}')
+    assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
+
+
+def test_a_null_that_may_be_a_default_is_found_where_the_converter_replaces_it(session: SparkSession) -> None:
+    def two(*, null_is_default: bool) -> SourceTable:
+        t = table(column("a", TEXT, default="x"), null_is_default=null_is_default)
+        t.insert(id=1, a=None)
+        t.insert(id=2, a="y")
+        return t
+
+    replaced, kept = two(null_is_default=True), two(null_is_default=False)
+    assert problems(converted(session, replaced, refuse_ambiguous_null=True)) == [AMBIGUOUS_NULL, None]
+    assert problems(converted(session, replaced)) == [None, None]
+    assert problems(converted(session, kept, refuse_ambiguous_null=True)) == [None, None]
+
+
+def test_records_of_several_schemas_become_rows_of_one(session: SparkSession) -> None:
+    t = table(column("a", INT32), column("z", TEXT))
+    t.insert(id=1, a=1, z="old")
+    t.add_column(column("n", TEXT, default="d"), initial="d")
+    t.insert(id=2, a=2, z="more", n="n")
+    t.rename_column("a", "b")
+    t.insert(id=4, b=4)
+    t.drop_column("z")
+    t.insert(id=3, b=3, n=None)
+    known = history(t)
+    ids = {c.name: c.id for c in known.head.schema.columns}
+    rows = by_offset(converted(session, t))
+    found = [tuple(row[value_column(ids[name])] for name in ("id", "b", "n")) for row in rows]
+    assert found == [(1, 1, "d"), (2, 2, "n"), (4, 4, "d"), (3, 3, None)]
+
+
+def test_one_text_that_stood_for_two_columns_is_read_by_position(session: SparkSession) -> None:
+    t = table()
+    t.insert(id=1, a="gone")
+    t.drop_column("a")
+    t.insert(id=2)
+    t.add_column(column("a", TEXT))
+    t.insert(id=3, a="new")
+    (new,) = (c.id for c in history(t).head.schema.columns if c.name == "a")
+    rows = by_offset(converted(session, t))
+    assert [row[value_column(new)] for row in rows] == [None, None, "new"]
+    assert {row.problem for row in rows} == {None}
+
+
+def test_a_bounded_converter_takes_nothing_outside_its_range(session: SparkSession) -> None:
+    t = table()
+    for number in range(3):
+        t.insert(id=number)
+    known = history(t)
+    (events,) = topic(t.records)
+    (whole,) = converters(t, known)
+    middle: SourcePosition = events[1].source.position
+    bounded = (replace(whole, from_position=middle, to_position=events[2].source.position),)
+    found = convert(frame(session, one(t.records)), bounded, known.head.schema, refuse_ambiguous_null=False)
+    assert problems(found) == [UNKNOWN_SCHEMA, None, UNKNOWN_SCHEMA]
+
+
+def test_crafted_names_and_values_stay_what_they_are(session: SparkSession) -> None:
+    name = '"a`,\\.b é\u2028😀,"payload":'
+    t = table(column(name, TEXT, default=name))
+    t.insert({"id": 1, name: name})
+    t.insert({"id": 2, name: '{"schema":{},"payload":"}"}'})
+    rows = by_offset(converted(session, t))
+    assert values(rows, 2) == [(1, name), (2, '{"schema":{},"payload":"}"}')]
+
+
+def test_the_last_event_of_each_key_is_left(session: SparkSession) -> None:
+    t = table(wal=Wal())
+    t.insert(id=1, a="first")
+    t.update({"id": 1}, a="last")
+    t.insert(id=2, a="x")
+    t.delete({"id": 2})
+    t.insert(id=3, a="back")
+    t.delete({"id": 3})
+    t.insert(id=3, a=None)
+    t.snapshot()
+    updated = t.update({"id": 1}, a="only updated")
+    known = history(t)
+    found = latest(converted(session, t), known.head.schema)
+    rows = {row["c1"]: (row.deleted, row.created, row["c2"]) for row in found.collect()}
+    assert rows == {1: (False, True, "only updated"), 2: (True, True, None), 3: (False, True, None)}
+    t.records[:] = updated
+    (row,) = latest(converted(session, t), history(t).head.schema).collect()
+    assert (row.deleted, row.created, row["c2"]) == (False, False, "only updated")
+
+
+def test_constants_of_every_kind_come_out_typed(session: SparkSession) -> None:
+    t = table()
+    t.insert(id=1)
+    known = history(t)
+    (whole,) = converters(t, known)
+    type_ = known.head.schema.columns[0].type
+    fixed = replace(
+        whole,
+        projection=replace(
+            whole.projection,
+            columns=(
+                whole.projection.columns[0],
+                Constant(id=2, value=5, target=type_),
+            ),
+        ),
+    )
+    found = convert(frame(session, one(t.records)), (fixed,), known.head.schema, refuse_ambiguous_null=False)
+    assert values(by_offset(found), 2) == [(1, 5)]

@@ -1,0 +1,79 @@
+"""The marker of a commit: exact, readable, and refused where it is damaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc_sync.errors import TargetError
+from cdc_sync.progress import Progress, parse_progress
+
+MARKER = Progress(version=3, offsets={"t": {10: 7, 2: 0}}, topic_ids={"t": "id"}, high_water={"t": {10: 2**63}})
+_topics = st.text(max_size=8)
+_places = st.dictionaries(_topics, st.dictionaries(st.integers(0, 999), st.integers(0, 2**64), max_size=3), max_size=3)
+markers = st.builds(
+    Progress,
+    version=st.integers(1, 10**6),
+    offsets=_places,
+    topic_ids=st.dictionaries(_topics, st.text(max_size=22), max_size=3),
+    high_water=_places,
+)
+
+
+@given(markers)
+def test_what_is_written_is_read(marker: Progress) -> None:
+    assert parse_progress(marker.to_text()) == marker
+
+
+def test_the_form_is_stable_and_on_one_line() -> None:
+    text = (
+        '{"format":1,"version":3,"offsets":{"t":{"2":0,"10":7}},"topic_ids":{"t":"id"},'
+        '"high_water":{"t":{"10":9223372036854775808}}}'
+    )
+    assert MARKER.to_text() == text
+    assert replace(MARKER, offsets={"t": {2: 0, 10: 7}}).to_text() == text
+
+
+def test_it_says_where_to_go_on() -> None:
+    assert MARKER.next_offset("t", 10) == 7
+    assert MARKER.next_offset("t", 2) == 0
+    assert MARKER.next_offset("t", 3) is None
+    assert MARKER.next_offset("u", 10) is None
+
+
+def test_the_highest_lsn_is_that_of_the_partition() -> None:
+    assert MARKER.highest_lsn("t", 10) == 2**63
+    assert MARKER.highest_lsn("t", 2) is None
+
+
+def test_a_new_partition_may_hold_any_key_so_all_partitions_bound_it() -> None:
+    known = replace(MARKER, high_water={"t": {10: 5, 2: 9}})
+    assert known.highest_lsn("t", 3) == 9
+    assert known.highest_lsn("u", 0) == 9
+    assert MARKER.highest_lsn("t", 3) is None
+    assert Progress(version=1).highest_lsn("t", 0) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"format":1}',
+        '{"format":1,"version":1,"offsets":[],"topic_ids":{},"high_water":{}}',
+        '{"format":1,"version":1,"offsets":{"t":{"x":1}},"topic_ids":{},"high_water":{}}',
+    ],
+)
+def test_a_damaged_marker_is_refused(text: str) -> None:
+    with pytest.raises(TargetError, match="Cannot read progress marker"):
+        parse_progress(text)
+
+
+def test_a_later_format_is_refused() -> None:
+    with pytest.raises(TargetError, match="format 2 is later than this program"):
+        parse_progress('{"format":2}')

@@ -1,0 +1,49 @@
+"""The pure core runs where there is no Spark, no Kafka client, no pydantic and no object store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PURE = (
+    "cdc_sync.errors",
+    "cdc_sync.events",
+    "cdc_sync.schema",
+    "cdc_sync.history.history",
+    "cdc_sync.history.revision",
+    "cdc_sync.migrate",
+    "cdc_sync.debezium",
+    "cdc_sync.naming",
+    "cdc_sync.progress",
+    "cdc_sync.plan",
+    "cdc_sync.schemabook",
+    "cdc_sync.testing",
+    "cdc_sync.spark.quote",
+    "cdc_sync.spark.connectors",
+)
+REFUSED = ("pyspark", "py4j", "confluent_kafka", "pydantic", "obstore", "fastavro", "yaml", "structlog")
+
+_PROGRAM = """
+import importlib, pkgutil, sys
+
+class Refuses:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {refused!r}:
+            raise ImportError("not to be imported here: " + name)
+
+sys.meta_path.insert(0, Refuses())
+count = 0
+for name in {pure!r}:
+    module = importlib.import_module(name)
+    for item in pkgutil.iter_modules(getattr(module, "__path__", ()), name + "."):
+        importlib.import_module(item.name)
+        count += 1
+print(count)
+"""
+
+
+def test_every_pure_module_can_be_imported_without_third_party_libraries() -> None:
+    program = _PROGRAM.format(refused=REFUSED, pure=PURE)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 25
