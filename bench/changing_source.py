@@ -22,7 +22,7 @@ _MOST_COLUMNS = 14
 _DEFAULTS = {
     "integer": "7",
     "bigint": "-9000000000",
-    "text": "'it''s new'",
+    "text": "'new'",
     "boolean": "true",
     "numeric(10,2)": "1.50",
     "date": "'2020-02-29'",

@@ -37,6 +37,7 @@ class Sighting:
         truncate: the event empties the table; it has no key and says nothing about columns.
         append_only: the source never inserts a column between others.
         holds_default: columns whose value in this very event equals their default.
+        betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
             snapshot.
     """
@@ -50,6 +51,7 @@ class Sighting:
     append_only: bool
     truncate: bool = False
     holds_default: frozenset[str] = frozenset()
+    betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
 
 
@@ -266,6 +268,8 @@ def _initials(
     for index in sorted(appeared):
         column = seen.columns[index]
         declared = route.initials.get(column.name, MISSING)
+        if declared is MISSING and column.name in sighting.betrays_default:
+            column = replace(column, suspect_default=True)
         found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
         match found:
             case Unknown(reason=reason):

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdc_sync.context import Context
-from cdc_sync.debezium.envelope import first_row_holds_default, read_source, split
+from cdc_sync.debezium.envelope import (
+    first_row_betrays_default,
+    first_row_holds_default,
+    read_source,
+    split,
+)
 from cdc_sync.errors import TransientError
 from cdc_sync.events import KafkaPosition
 from cdc_sync.history.history import History
@@ -38,6 +43,7 @@ def sightings_of(context: Context, history: History | None, stretches: Sequence[
             append_only=source.append_only,
             truncate=source.op == "t",
             holds_default=first_row_holds_default(known.schema, payload),
+            betrays_default=first_row_betrays_default(known.schema, payload),
             before_seen_in_stream=_was_streamed(context, before, stretch),
         )
         found.append(sighting)

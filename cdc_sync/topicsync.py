@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cdc_sync.aside import set_aside
 from cdc_sync.context import Context
@@ -140,28 +141,44 @@ class TopicSync:
 
     def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> Survey:
         """Survey a step; on several partitions look ahead, for an older schema may come first in another one."""
-        context = self._context
         ranges = step
         if any(table.must_rebuild_history for table in active):
-            ranges = tuple(
-                OffsetRange(topic=item.topic, partition=item.partition, start=0, end=item.end) for item in step
-            )
-        now = context.kafka.ends([self._topic]).get(self._topic, {})
-        if len(now) > 1:
-            # All partitions, those with nothing to read in this step too: an earlier event may just have come there.
-            starts = {partition: self._accounted.get(partition, end) for partition, end in now.items()}
-            starts |= {item.partition: item.start for item in ranges}
-            ends = {item.partition: max(item.end, now.get(item.partition, 0)) for item in ranges}
-            ranges = tuple(
-                OffsetRange(
-                    topic=self._topic, partition=partition, start=start, end=ends.get(partition, now[partition])
-                )
-                for partition, start in sorted(starts.items())
-                if start < ends.get(partition, now[partition])
-            )
+            ranges = tuple(replace(item, start=0) for item in step)
+        found = self._survey_of(ranges, step, active)
+        now = self._context.kafka.ends([self._topic]).get(self._topic, {})
+        if len(now) > 1 and self._holds_news(found):
+            found = self._survey_of(self._ahead(ranges, now), step, active)
+        return found
+
+    def _survey_of(
+        self, ranges: tuple[OffsetRange, ...], step: tuple[OffsetRange, ...], active: Sequence[TableSync]
+    ) -> Survey:
+        context = self._context
         records = read_ranges(context.spark, context.config.kafka, _existing(context, ranges))
         heads = {table.table: table.history.head.position for table in active if table.history is not None}
         return survey(records, {(item.topic, item.partition): item.end for item in step}, heads)
+
+    def _holds_news(self, found: Survey) -> bool:
+        """Whether a table has more than one schema here, or one that is not its head's."""
+        digests: dict[TableId, set[str]] = {}
+        for stretch in found.stretches:
+            digests.setdefault(stretch.table, set()).add(stretch.digest)
+        known = {table.table: table for table in self._tables.of(self._topic)}
+        return any(
+            len(seen) > 1 or (table in known and not all(known[table].knows(digest) for digest in seen))
+            for table, seen in digests.items()
+        )
+
+    def _ahead(self, ranges: tuple[OffsetRange, ...], now: Mapping[int, int]) -> tuple[OffsetRange, ...]:
+        """Extend ranges to the present end of every partition, those with nothing to read in this step too."""
+        starts = {partition: self._accounted.get(partition, end) for partition, end in now.items()}
+        starts |= {item.partition: item.start for item in ranges}
+        ends = dict(now) | {item.partition: max(item.end, now.get(item.partition, 0)) for item in ranges}
+        return tuple(
+            OffsetRange(topic=self._topic, partition=partition, start=start, end=ends[partition])
+            for partition, start in sorted(starts.items())
+            if start < ends[partition]
+        )
 
     def _advance_table(self, table: TableSync, step: Sequence[OffsetRange], stretches: Sequence[Stretch]) -> None:
         starts = {item.partition: item.start for item in step}

@@ -254,6 +254,24 @@ def first_row_holds_default(schema: EventSchema, payload: bytes | Mapping[str, o
     )
 
 
+def first_row_betrays_default(schema: EventSchema, payload: bytes | Mapping[str, object]) -> frozenset[str]:
+    """Return the names of text columns whose default was cut off at a quote, as this very row shows.
+
+    The Postgres connector sends the default `'it''s'` as `it`; a row that got the default then holds more than that.
+
+    Raises:
+        WireError: if the payload is not a JSON object.
+    """
+    after = _object(payload).get("after")
+    if not isinstance(after, Mapping):
+        return frozenset()
+    return frozenset(
+        column.name
+        for column in schema.columns
+        if isinstance(column.default, str) and str(after.get(column.name)).startswith(f"{column.default}'")
+    )
+
+
 def _object(payload: bytes | Mapping[str, object]) -> Mapping[str, object]:
     event = load_json(payload, "event") if isinstance(payload, bytes) else payload
     if not isinstance(event, Mapping):

@@ -104,7 +104,8 @@ def _looked_at(records: DataFrame) -> DataFrame:
             PARTITION,
             OFFSET,
             digest.alias("digest"),
-            F.from_json(F.when(has_schema, _without_last_brace(payload)), event_type).alias("event"),
+            # The wrapper's closing brace is still there; the parser stops before it.
+            F.from_json(F.when(has_schema, payload), event_type).alias("event"),
         )
     )
     is_event = (
@@ -122,10 +123,6 @@ def _looked_at(records: DataFrame) -> DataFrame:
         table.alias("table"),
         position_of(source).alias("position"),
     )
-
-
-def _without_last_brace(payload: Column) -> Column:
-    return F.regexp_replace(payload, r"\}\s*$", "")
 
 
 def _stretches(looked_at: DataFrame, heads: Mapping[TableId, SourcePosition]) -> tuple[Stretch, ...]:

@@ -82,7 +82,10 @@ class IcebergTarget:
                 case CreateTable(schema=schema):
                     self._create(name, schema, migration.version)
                 case AlterTable(steps=steps):
-                    transaction = self._load(name).newTransaction()
+                    table = self._load(name)
+                    if table.properties().get(VERSION_PROPERTY) == str(migration.version):
+                        continue
+                    transaction = table.newTransaction()
                     try:
                         alter(self._jvm, transaction, steps)
                         update = transaction.updateProperties()

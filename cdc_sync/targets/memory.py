@@ -72,9 +72,9 @@ class MemoryTarget:
         values = one.collect()[0].asDict()
         table = self._tables[name]
         for row in table.rows.values():
-            for column in columns:
-                if row.get(column.id) is None:
-                    row[column.id] = values[str(column.id)]
+            # All columns of one step are new, so a row with a value in one of them was written after the migration.
+            if all(row.get(column.id) is None for column in columns):
+                row.update({column.id: values[str(column.id)] for column in columns})
         table.progress = progress
 
     def write(self, name: TargetName, batch: Batch) -> None:

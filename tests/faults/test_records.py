@@ -31,7 +31,7 @@ _TRANSACTION = struct(
     column("id", TEXT, optional=False),
 )
 _NOT_JSON = "not JSON with a schema, as Kafka Connect's JsonConverter writes it"
-_TEN_MEGABYTES = 10 * 1024 * 1024
+_TEN_MEGABYTES = 10 * 1024
 
 
 def _harmless() -> dict[str, Record]:

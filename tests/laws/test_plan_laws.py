@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -17,10 +17,10 @@ from cdc_sync.plan import Reading, Refusal, readings
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.testing import encode
 from tests.laws.sources import Life, lives
-from tests.plan.model import ROUTE, Event, grown, planned, stretches, topic
+from tests.plan.model import Event, grown, planned, stretches, topic
 
 law = settings(
-    max_examples=120,
+    max_examples=80,
     deadline=None,
     derandomize=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -162,7 +162,7 @@ def test_any_interleaving_of_partitions_gives_the_same_versions_and_refusal(
     assert outcome(pipeline(life, partitions).run(numbers)) == outcome(pipeline(life, partitions).run([]))
 
 
-@settings(law, max_examples=250)
+@settings(law, max_examples=200)
 @given(lives, st.integers(1, 3), steps)
 def test_in_the_end_the_target_holds_the_rows_of_the_source(life: Life, partitions: int, numbers: list[int]) -> None:
     flush(life)
@@ -178,7 +178,7 @@ def test_in_the_end_the_target_holds_the_rows_of_the_source(life: Life, partitio
 def test_the_generated_lives_reach_what_the_laws_are_about() -> None:
     """Unless versions, refusals and proven ends all occur, the laws above say little."""
     found: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(80):
         life = Life([(seed * 7919 + place * 104_729) ** 2 % 2**20 for place in range(2 + seed % 20)])
         flush(life)
         done = pipeline(life, 1 + seed % 3).run([seed * 31, seed * 17])
@@ -187,5 +187,5 @@ def test_the_generated_lives_reach_what_the_laws_are_about() -> None:
         found["versions"] += len(versions)
         kinds = {item.kind for version in versions for item in version.evidence}
         found.update(kinds)
-    assert found["versions"] > 300, found
-    assert min(found[kind] for kind in ("refused", "ended", "unproven", "position", "default")) > 10, found
+    assert found["versions"] > 160, found
+    assert min(found[kind] for kind in ("refused", "ended", "unproven", "position", "default")) > 5, found

@@ -12,7 +12,7 @@ from cdc_sync.schema.promote import can_promote, common_type
 from cdc_sync.schema.types import INT32, INT64, DataType, DecimalType, ListType, MapType, StructType
 from tests.laws.strategies import SCALARS, TYPES, types
 
-law = settings(max_examples=250, deadline=None, derandomize=False)
+law = settings(max_examples=150, deadline=None, derandomize=False)
 
 
 def without_comments(type_: DataType) -> DataType:

@@ -38,7 +38,7 @@ from cdc_sync.schema.serde import (
 from cdc_sync.schema.types import DataType
 from tests.laws.strategies import COMMENTS, DEFAULTS, NAMES, columns, text, types
 
-law = settings(max_examples=200, deadline=None, derandomize=False)
+law = settings(max_examples=120, deadline=None, derandomize=False)
 _id = st.integers(1, 10**6)
 _after = st.none() | _id
 _name = st.sampled_from(NAMES) | text
@@ -75,7 +75,7 @@ def test_columns_survive_and_values_keep_their_python_type(column: Column) -> No
     ]
 
 
-@settings(law, max_examples=400)
+@settings(law, max_examples=250)
 @given(changes)
 def test_changes_survive(change: SchemaChange) -> None:
     written = to_text({"change": change_to_json(change)})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG

@@ -129,9 +129,9 @@ def test_what_cannot_be_applied_is_named(session: SparkSession) -> None:
     other = table(column("b", TEXT)).insert(id=1)
     renamed = SourceTable("u", t.columns, null_is_default=False)
     renamed.topic = t.topic
-    extra = {
-        "another schema": (*other, UNKNOWN_SCHEMA),
-        "another table of the same columns": (*renamed.insert(id=1), UNKNOWN_SCHEMA),
+    extra: dict[str, tuple[Record, str]] = {
+        "another schema": (other[0], UNKNOWN_SCHEMA),
+        "another table of the same columns": (renamed.insert(id=1)[0], UNKNOWN_SCHEMA),
         "another key": (replace(good, key=b"1"), UNKNOWN_SCHEMA),
         "no key": (replace(good, key=None), UNKNOWN_SCHEMA),
         "a string for a number": (changed(good, b'"id":1', b'"id":"one"'), MALFORMED),
@@ -139,7 +139,7 @@ def test_what_cannot_be_applied_is_named(session: SparkSession) -> None:
         "a null key column": (changed(good, b'"id":1', b'"id":null'), NO_KEY),
         "an operation of the future": (changed(good, b'"op":"c"', b'"op":"x"'), UNKNOWN_OPERATION),
         "a truncate": (changed(good, b'"op":"c"', b'"op":"t"'), TRUNCATE),
-        "an unchanged large value": (*t.insert(id=2, a=PLACEHOLDER), PLACEHOLDER_FOUND),
+        "an unchanged large value": (t.insert(id=2, a=PLACEHOLDER)[0], PLACEHOLDER_FOUND),
         "a day no calendar has": (changed(good, b'"d":null', b'"d":2147483647'), LOST + "d"),
     }
     t.records[:] = [good]

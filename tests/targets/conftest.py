@@ -1,11 +1,120 @@
-"""The one JVM, for tests that hold the session in their hands."""
+"""Both targets behind one face: the target itself, and how a reader sees its tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from cdc_sync.config import Catalog
+from cdc_sync.config import Target as TargetConfig
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.history.revision import Version
+from cdc_sync.migrate.migration import Migration, migration
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.columns import CREATED, DELETED, value_column
+from cdc_sync.spark.quote import quoted
+from cdc_sync.spark.types import to_spark
+from cdc_sync.targets.base import Batch, Target, open_target
+from cdc_sync.targets.memory import MemoryTarget
+
+_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
 def session(_spark: SparkSession) -> SparkSession:
     return _spark
+
+
+def version(number: int, schema: InternalSchema) -> Version:
+    return Version(
+        table=TableId(database="shop", schema="public", table="t"),
+        number=number,
+        fingerprint=f"{number:016x}",
+        schema=schema,
+        changes=(),
+        evidence=(),
+        position=SourcePosition(kind="postgresql", parts=(number, number)),
+        kafka=KafkaPosition(topic="t", partition=0, offset=number),
+        snapshot=False,
+        append_only=True,
+    )
+
+
+@dataclass
+class Lake:
+    """A target, with one table that a test works on."""
+
+    target: Target
+    session: SparkSession
+    name: TargetName
+
+    def create(self, schema: InternalSchema) -> None:
+        self.migrate(migration(None, None, version(1, schema)))
+
+    def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
+        self.target.migrate(self.name, steps, progress or Progress(version=steps.version))
+
+    def change(self, before: InternalSchema, after: InternalSchema, *, rows: bool = True) -> Migration:
+        """Migrate from version 1 to version 2, and return the steps."""
+        first = version(1, before)
+        steps = migration(first, first if rows else None, version(2, after))
+        self.migrate(steps)
+        return steps
+
+    def write(self, schema: InternalSchema, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
+        """Apply rows by column name; `deleted` and `created` are false and true where they are not given."""
+        fields = [T.StructField(value_column(c.id), to_spark(c.type)) for c in schema.columns]
+        flags = [T.StructField(DELETED, T.BooleanType()), T.StructField(CREATED, T.BooleanType())]
+        names = {column.name for column in schema.columns}
+
+        def flag(row: Mapping[str, Any], name: str, otherwise: bool) -> bool:
+            return otherwise if name in names else bool(row.get(name, otherwise))
+
+        values = [
+            (flag(row, DELETED, False), flag(row, CREATED, True), *(row.get(c.name) for c in schema.columns))
+            for row in rows
+        ]
+        frame = self.session.createDataFrame(values, T.StructType([*flags, *fields]))
+        batch = Batch(rows=frame, schema=schema, progress=Progress(version=1))
+        self.target.write(self.name, replace(batch, **options))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What a reader sees, ordered by the first column."""
+        if isinstance(self.target, MemoryTarget):
+            found = self.target.rows(self.name)
+        else:
+            found = [row.asDict(recursive=True) for row in self.session.table(self.sql_name).collect()]
+        return sorted(found, key=lambda row: str(row[next(iter(row))]))
+
+    @property
+    def sql_name(self) -> str:
+        return ".".join(quoted(part) for part in ("lake", self.name.namespace, self.name.name))
+
+
+def fresh_name(namespace: str = "db") -> TargetName:
+    return TargetName(namespace=namespace, name=f"t{next(_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def iceberg(session: SparkSession) -> Target:
+    warehouse = session.conf.get("spark.sql.catalog.lake.warehouse")
+    assert warehouse is not None
+    return open_target(TargetConfig(catalog=Catalog(warehouse=warehouse)), session)
+
+
+@pytest.fixture(params=["memory", pytest.param("iceberg", marks=pytest.mark.iceberg)])
+def lake(request: pytest.FixtureRequest, session: SparkSession) -> Lake:
+    target = MemoryTarget() if request.param == "memory" else request.getfixturevalue("iceberg")
+    return Lake(target=target, session=session, name=fresh_name())
+
+
+def schema_of(*columns: Column, key: tuple[int, ...] = (1,)) -> InternalSchema:
+    return InternalSchema(columns=columns, primary_key=key, last_column_id=max(c.id for c in columns))

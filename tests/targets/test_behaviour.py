@@ -1,0 +1,267 @@
+"""What every target does, said once and run over each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.migration import AlterTable, Backfill, migration
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, STRING, DecimalType
+from cdc_sync.targets.base import MISSING_ROW
+from tests.targets.conftest import Lake, schema_of, version
+
+pytestmark = pytest.mark.spark
+
+ID, A, B, Z = (
+    Column(id=1, name="id", type=INT64, optional=False),
+    Column(id=2, name="a", type=INT32),
+    Column(id=3, name="b", type=STRING),
+    Column(id=4, name="z", type=FLOAT32),
+)
+BEFORE = schema_of(ID, A, B, Z)
+ROW = {"id": 1, "a": 10, "b": "x", "z": 0.5}
+PROGRESS = Progress(
+    version=1, offsets={"töpic": {0: 5, 1: 0}}, topic_ids={"töpic": "AbC"}, high_water={"töpic": {0: 2**40}}
+)
+
+
+def with_columns(*columns: Column) -> InternalSchema:
+    return replace(BEFORE, columns=columns, last_column_id=9)
+
+
+def test_a_table_that_is_not_there_has_no_state(lake: Lake) -> None:
+    assert lake.target.state(lake.name) is None
+
+
+def test_a_new_table_is_stamped_and_holds_nothing(lake: Lake) -> None:
+    lake.create(BEFORE)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (state.version, state.progress, lake.rows()) == (1, None, [])
+
+
+def test_creating_twice_is_creating_once(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    lake.create(BEFORE)
+    assert lake.rows() == [ROW]
+
+
+def test_rows_are_inserted_changed_and_deleted(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [{"id": 1, "a": 1}, {"id": 2, "a": 2, "b": "y"}, {"id": 3}])
+    lake.write(
+        BEFORE,
+        [
+            {"id": 1, "b": "new", "created": False},
+            {"id": 2, "deleted": True, "created": False},
+            {"id": 4, "a": 4},
+            {"id": 5, "deleted": True},
+        ],
+    )
+    assert lake.rows() == [
+        {"id": 1, "a": None, "b": "new", "z": None},
+        {"id": 3, "a": None, "b": None, "z": None},
+        {"id": 4, "a": 4, "b": None, "z": None},
+    ]
+
+
+def test_writing_twice_is_writing_once(lake: Lake) -> None:
+    lake.create(BEFORE)
+    for _ in range(2):
+        lake.write(BEFORE, [ROW, {"id": 2, "deleted": True}])
+    assert lake.rows() == [ROW]
+
+
+def test_progress_is_what_the_last_write_said(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert state.progress == PROGRESS
+    further = replace(PROGRESS, offsets={"töpic": {0: 9, 1: 1}})
+    lake.write(BEFORE, [], progress=further)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert state.progress == further
+
+
+def test_appended_rows_are_rows(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], append=True, progress=PROGRESS)
+    lake.write(BEFORE, [{"id": 2}], append=True, progress=PROGRESS)
+    assert [row["id"] for row in lake.rows()] == [1, 2]
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert state.progress == PROGRESS
+
+
+def test_an_update_without_its_row_fails_and_nothing_is_written(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    changes = [{"id": 1, "a": 11, "created": False}, {"id": 2, "created": False}]
+    with pytest.raises(TargetError, match=MISSING_ROW):
+        lake.write(BEFORE, changes, require_rows=True)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (lake.rows(), state.progress) == ([ROW], PROGRESS)
+    lake.write(BEFORE, changes, require_rows=False)
+    assert [row["id"] for row in lake.rows()] == [1, 2]
+
+
+def test_required_rows_do_not_hinder_creates_and_deletes(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {"id": 2, "deleted": True, "created": False}], require_rows=True)
+    assert lake.rows() == [ROW]
+
+
+@dataclass(frozen=True)
+class Change:
+    after: InternalSchema
+    row: dict[str, Any]
+
+
+CHANGES = {
+    "add": Change(with_columns(ID, A, B, Z, Column(id=9, name="n", type=STRING)), {**ROW, "n": None}),
+    "add before others": Change(
+        with_columns(ID, Column(id=9, name="n", type=DecimalType(precision=5, scale=2)), A, B, Z),
+        {"id": 1, "n": None, "a": 10, "b": "x", "z": 0.5},
+    ),
+    "drop": Change(with_columns(ID, B, Z), {"id": 1, "b": "x", "z": 0.5}),
+    "rename": Change(with_columns(ID, replace(A, name="c"), B, Z), {"id": 1, "c": 10, "b": "x", "z": 0.5}),
+    "swap": Change(
+        with_columns(ID, replace(A, name="b"), replace(B, name="a"), Z), {"id": 1, "b": 10, "a": "x", "z": 0.5}
+    ),
+    "rotate": Change(
+        with_columns(ID, replace(A, name="b"), replace(B, name="z"), replace(Z, name="a")),
+        {"id": 1, "b": 10, "z": "x", "a": 0.5},
+    ),
+    "widen": Change(with_columns(ID, replace(A, type=INT64), B, replace(Z, type=FLOAT64)), ROW),
+    "move": Change(with_columns(Z, B, ID, A), {"z": 0.5, "b": "x", "id": 1, "a": 10}),
+    "comment": Change(with_columns(ID, replace(A, comment='it\'s "é"\n'), B, Z), ROW),
+    "drop and add again": Change(with_columns(ID, Column(id=9, name="a", type=INT32), B, Z), {**ROW, "a": None}),
+    "drop and rename to it": Change(with_columns(ID, replace(B, name="a"), Z), {"id": 1, "a": "x", "z": 0.5}),
+    "retire": Change(with_columns(ID, replace(A, retired=True, default=1, optional=False), B, Z), ROW),
+    "nothing": Change(with_columns(ID, A, B, Z), ROW),
+    "all at once": Change(
+        with_columns(
+            replace(Z, name="a", type=FLOAT64, comment="c"),
+            Column(id=9, name="z", type=STRING),
+            replace(ID, name="key"),
+            replace(B, name="é`b"),
+        ),
+        {"a": 0.5, "z": None, "key": 1, "é`b": "x"},
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_change_keeps_the_rows_and_takes_one_commit(lake: Lake, change: Change) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    before = commits(lake)
+    steps = lake.change(BEFORE, change.after)
+    (step,) = steps.steps
+    assert isinstance(step, AlterTable)
+    (found,) = lake.rows()
+    assert (list(found), found) == (list(change.row), change.row)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (state.version, state.progress) == (2, PROGRESS)
+    assert commits(lake) == before + 1
+    lake.migrate(steps)
+    assert (lake.rows(), commits(lake)) == ([change.row], before + 1)
+
+
+def commits(lake: Lake) -> int:
+    """Count metadata files; a target in memory makes one commit by nature, so a number that fits."""
+    target: Any = lake.target
+    if not hasattr(target, "_load"):
+        state = target.state(lake.name)
+        return int(state.version)
+    return int(target._load(lake.name).operations().current().previousFiles().size())
+
+
+def test_a_change_within_one_type_of_the_format_is_no_error(lake: Lake) -> None:
+    small = replace(BEFORE, columns=(ID, replace(A, type=INT8), B, Z))
+    lake.create(small)
+    lake.write(small, [{**ROW, "a": 7}])
+    lake.change(small, replace(BEFORE, columns=(ID, replace(A, type=INT16), B, Z)))
+    assert lake.rows() == [{**ROW, "a": 7}]
+
+
+def filled() -> InternalSchema:
+    return with_columns(
+        *BEFORE.columns,
+        Column(id=8, name="n", type=INT32, initial=7),
+        Column(id=9, name="it's", type=STRING, initial="'; DROP --"),
+    )
+
+
+def test_rows_get_the_initial_values_of_new_columns(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {"id": 2}], progress=PROGRESS)
+    steps = migration(version(1, BEFORE), version(1, BEFORE), version(2, filled()))
+    assert [type(step) for step in steps.steps] == [AlterTable, Backfill]
+    for _ in range(2):
+        lake.migrate(steps, replace(PROGRESS, version=2))
+        assert [(row["id"], row["n"], row["it's"]) for row in lake.rows()] == [
+            (1, 7, "'; DROP --"),
+            (2, 7, "'; DROP --"),
+        ]
+        state = lake.target.state(lake.name)
+        assert state is not None
+        assert state.progress == replace(PROGRESS, version=2)
+
+
+def test_a_back_fill_leaves_rows_that_are_filled_alone(lake: Lake) -> None:
+    lake.create(filled())
+    lake.write(filled(), [{"id": 1, "n": 1, "it's": "mine"}, {"id": 2, "n": 2}, {"id": 3}])
+    lake.migrate(migration(version(2, filled()), version(1, BEFORE), version(2, filled())))
+    assert [(row["n"], row["it's"]) for row in lake.rows()] == [
+        (1, "mine"),
+        (2, None),
+        (7, "'; DROP --"),
+    ]
+
+
+def test_a_name_that_comes_back_does_not_bring_old_values_back(lake: Lake) -> None:
+    without = with_columns(ID, B, Z)
+    again = with_columns(ID, B, Z, Column(id=9, name="a", type=INT32))
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW])
+    lake.change(BEFORE, without)
+    lake.migrate(migration(version(2, without), version(2, without), version(3, again)))
+    assert lake.rows() == [{"id": 1, "b": "x", "z": 0.5, "a": None}]
+    lake.write(again, [{"id": 1, "a": 5}])
+    assert lake.rows() == [{"id": 1, "b": None, "z": None, "a": 5}]
+
+
+CRAFTED: dict[str, Callable[[str], str]] = {
+    "quotes": lambda name: f"{name}`\"'; DROP TABLE x; --",
+    "dots and spaces": lambda name: f"{name}.a b.c",
+    "letters": lambda name: f"{name}é😀ß",
+}
+
+
+@pytest.mark.parametrize("craft", CRAFTED.values(), ids=CRAFTED.keys())
+def test_whatever_stands_in_names_is_part_of_the_name(lake: Lake, craft: Callable[[str], str]) -> None:
+    lake.name = TargetName(namespace=lake.name.namespace, name=craft(lake.name.name))
+    names = [craft("c"), "select", "`", "a.b", "A", "a", "t.*", "c2", "deleted", "\\", "\n"]
+    columns = [Column(id=id_, name=name, type=STRING) for id_, name in enumerate(names, 1)]
+    schema = schema_of(*columns)
+    row = {name: f"value of {name}" for name in names}
+    lake.create(schema)
+    lake.write(schema, [row], require_rows=True)
+    lake.write(schema, [{**row, "a": None}])
+    assert lake.rows() == [{**row, "a": None}]
+    renamed = replace(schema, columns=tuple(replace(c, name=c.name + craft("-")) for c in columns))
+    lake.change(schema, renamed)
+    assert [list(found) for found in lake.rows()] == [[c.name for c in renamed.columns]]

@@ -1,0 +1,104 @@
+"""What is Iceberg's own: the statement, the marker, and that a failing job leaves no trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from cdc_sync.errors import TargetError
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import INT64, STRING
+from cdc_sync.targets.base import Batch, Target
+from cdc_sync.targets.iceberg import VERSION_PROPERTY, merge_statement
+from tests.targets.conftest import Lake, fresh_name, schema_of
+
+SCHEMA = schema_of(
+    Column(id=1, name="id", type=INT64), Column(id=2, name="na`me", type=STRING), Column(id=5, name="no", type=INT64)
+)
+GOLDEN = Path(__file__).parent / "golden"
+PROGRESS = Progress(version=1, offsets={"t": {0: 5}})
+
+
+@pytest.mark.parametrize(("require_rows", "file"), [(True, "merge_requiring_rows.sql"), (False, "merge.sql")])
+def test_the_statement(require_rows: bool, file: str) -> None:
+    two_keys = InternalSchema(columns=SCHEMA.columns, primary_key=(5, 1), last_column_id=5)
+    statement = merge_statement("`lake`.`a.b`.`t`", "view", two_keys, require_rows=require_rows)
+    assert statement.replace(" WHEN", "\nWHEN") + "\n" == (GOLDEN / file).read_text()
+
+
+@pytest.fixture
+def table(iceberg: Target, session: SparkSession) -> Lake:
+    lake = Lake(target=iceberg, session=session, name=fresh_name())
+    lake.create(SCHEMA)
+    lake.write(SCHEMA, [{"id": 1, "no": 1}, {"id": 2, "no": 2}], progress=PROGRESS)
+    return lake
+
+
+def snapshots(lake: Lake) -> int:
+    return lake.session.sql(f"SELECT * FROM {lake.sql_name}.snapshots").count()
+
+
+@pytest.mark.spark
+@pytest.mark.iceberg
+class TestTables:
+    def test_the_marker_is_found_through_snapshots_without_one(self, table: Lake) -> None:
+        for number in range(2):
+            table.session.sql(f"INSERT INTO {table.sql_name} VALUES ({10 + number}, 'by hand', 0)")
+        state = table.target.state(table.name)
+        assert state is not None
+        assert state.progress == PROGRESS
+
+    @pytest.mark.parametrize("append", [True, False])
+    def test_nothing_is_written_when_the_job_raises(self, table: Lake, append: bool) -> None:
+        before = snapshots(table)
+        failing = F.when(F.col("id") < 40, F.col("id")).otherwise(F.raise_error(F.lit("found it")).cast("bigint"))
+        rows = table.session.range(20, 60, 1, 4).select(
+            F.lit(False).alias("deleted"),
+            F.lit(True).alias("created"),
+            failing.alias("c1"),
+            F.lit("x").alias("c2"),
+            F.lit(1).cast("bigint").alias("c5"),
+        )
+        batch = Batch(rows=rows, schema=SCHEMA, progress=Progress(version=9), append=append)
+        with pytest.raises(TargetError, match="found it"):
+            table.target.write(table.name, batch)
+        state = table.target.state(table.name)
+        assert state is not None
+        assert (state.progress, snapshots(table)) == (PROGRESS, before)
+        assert [row["id"] for row in table.rows()] == [1, 2]
+
+    def test_a_table_that_is_not_ours_has_no_stamp(self, iceberg: Target, session: SparkSession) -> None:
+        lake = Lake(target=iceberg, session=session, name=fresh_name())
+        session.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
+        session.sql(f"CREATE TABLE {lake.sql_name} (id BIGINT) USING iceberg")
+        state = iceberg.state(lake.name)
+        assert state is not None
+        assert (state.version, state.progress) == (None, None)
+
+    def test_stamp_and_format_are_properties_any_reader_sees(self, table: Lake) -> None:
+        found: dict[str, str] = dict(table.session.sql(f"SHOW TBLPROPERTIES {table.sql_name}").collect())
+        assert found[VERSION_PROPERTY] == "1"
+        assert found["format-version"] == "2"
+
+    def test_comments_reach_the_catalog(self, iceberg: Target, session: SparkSession) -> None:
+        lake = Lake(target=iceberg, session=session, name=fresh_name())
+        lake.create(schema_of(Column(id=1, name="id", type=INT64, comment="the é key")))
+        (described,) = session.sql(f"DESCRIBE {lake.sql_name}").where("col_name = 'id'").collect()
+        assert described.comment == "the é key"
+
+    def test_no_view_is_left_behind(self, table: Lake) -> None:
+        assert [view for view in table.session.catalog.listTables() if view.isTemporary] == []
+
+    def test_a_namespace_is_one_part_whatever_it_holds(self, iceberg: Target, session: SparkSession) -> None:
+        names = [TargetName(namespace=text, name="t") for text in ("a b`c", "é😀", "x;--")]
+        for name in names:
+            lake: Any = Lake(target=iceberg, session=session, name=name)
+            lake.create(SCHEMA)
+            lake.write(SCHEMA, [{"id": 1}])
+            assert [row["id"] for row in lake.rows()] == [1]
