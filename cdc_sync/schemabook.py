@@ -72,11 +72,17 @@ class SchemaBook:
             return known
 
 
+def _prefix(value: bytes) -> bytes:
+    """Return the schema part alone: a payload that is cut short must not spoil the schema of its neighbours."""
+    text, found, _ = value.partition(PAYLOAD_MARKER.encode())
+    return text + found if found else split(value).prefix
+
+
 def _parse(digest: str, key: bytes | None, value: bytes) -> KnownSchema:
     value_prefix = key_prefix = b""
     kind = RecordKind.UNKNOWN
     try:
-        value_prefix = split(value).prefix
+        value_prefix = _prefix(value)
         key_prefix = split(key).prefix if key else b""
         connect = read_schema(value_prefix)
         kind = classify(connect)

@@ -13,6 +13,7 @@ from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.schemabook import KnownSchema, digest_of
 from cdc_sync.sightings import sample
+from cdc_sync.spark.compile import MALFORMED
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests, survey
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.tables import Tables
@@ -29,6 +30,8 @@ class TopicSync:
         # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
+        # Tables all of whose events so far were set aside.
+        self._rowless: set[TableId] = set()
         self.other: Counter[str] = Counter()
 
     def advance(self, ends: Ends) -> None:
@@ -80,10 +83,8 @@ class TopicSync:
             if topic != self._topic:
                 continue
             beginning = beginnings.get(partition, 0)
-            starts = [
-                beginning if (known := table.next_offset(topic, partition)) is None else known for table in active
-            ]
             accounted = self._accounted.get(partition)
+            starts = [self._start(table, partition, beginning) for table in active]
             if accounted is None:
                 accounted = min(starts, default=beginning)
                 self._accounted[partition] = accounted
@@ -186,18 +187,30 @@ class TopicSync:
         try:
             with table.lock:
                 ranges = table.ranges(self._topic, ends)
-                if any(item.start < starts[item.partition] for item in ranges):
+                if not self._is_rowless(table) and any(item.start < starts[item.partition] for item in ranges):
                     return  # found just now, and it has older records: the next step begins at those
                 if table.pause is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
+                if table.history is None:
+                    self._rowless.add(table.table)
             table.recovered()
         except TransientError:
             raise
         except Exception as error:
             self._fail(table, error)
 
+    def _start(self, table: TableSync, partition: int, beginning: int) -> int:
+        known = table.next_offset(self._topic, partition)
+        if known is None and self._is_rowless(table):
+            return self._accounted.get(partition, beginning)
+        return beginning if known is None else known
+
+    def _is_rowless(self, table: TableSync) -> bool:
+        return table.table in self._rowless and table.history is None
+
     def _fail(self, table: TableSync, error: Exception) -> None:
         """One table's failure is its own: it is left out until the next batch."""
+        self._rowless.discard(table.table)
         self._failed.add(table.table)
         table.fail(error)
 
@@ -207,16 +220,17 @@ class TopicSync:
 
     def _account_others(self, step: tuple[OffsetRange, ...], found: Survey) -> None:
         """Count what is no change of a table, and set aside what cannot be understood."""
-        reasons: dict[str, str] = {}
+        # By schema text and whether the record is an event: one with a damaged payload has its neighbours' schema.
+        reasons: dict[tuple[str, bool], str] = {}
         for item in found.others:
             reason = self._reason(item.digest, item.first, item.count)
             if reason is None:
                 continue
-            reasons[item.digest] = reason
+            reasons[item.digest, False] = reason
         for stretch in found.stretches:
             known = self._context.book.get(stretch.digest) or self._learn(stretch)
             if known.broken is not None:
-                reasons[stretch.digest] = known.broken
+                reasons[stretch.digest, True] = known.broken
         if reasons:
             self._set_aside(step, reasons)
 
@@ -234,12 +248,14 @@ class TopicSync:
         known = self._context.book.learn(record.key, record.value)
         if known.broken is not None:
             return known.broken
-        if known.kind in (RecordKind.UNKNOWN, RecordKind.TABLE_CHANGE):
+        if known.kind is RecordKind.TABLE_CHANGE:
+            return MALFORMED
+        if known.kind is RecordKind.UNKNOWN:
             return "a record that is neither a change of a table nor of Debezium's own"
         self.other[known.kind.value] += count
         return None
 
-    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: dict[str, str]) -> None:
+    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str]) -> None:
         context = self._context
         fresh = tuple(
             OffsetRange(
@@ -254,8 +270,9 @@ class TopicSync:
         if not fresh:
             return
         records = read_ranges(context.spark, context.config.kafka, fresh)
-        found = offsets_with_digests(records, tuple(reasons))
-        set_aside(context, ((place, reasons[digest]) for place, digest in found))
+        found = offsets_with_digests(records, sorted({digest for digest, _ in reasons}))
+        told = ((place, reasons.get((digest, is_event))) for place, digest, is_event in found)
+        set_aside(context, ((place, reason) for place, reason in told if reason is not None))
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:

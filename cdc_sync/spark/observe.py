@@ -244,11 +244,11 @@ def _is_of(table: TableId) -> Column:
     )
 
 
-def offsets_with_digests(records: DataFrame, digests: Sequence[str]) -> Sequence[tuple[KafkaPosition, str]]:
-    """Return every record whose schema text has one of the digests, in order."""
-    rows = (
-        _looked_at(records).where(F.col("digest").isin(*digests)).select(TOPIC, PARTITION, OFFSET, "digest").collect()
-    )
+def offsets_with_digests(records: DataFrame, digests: Sequence[str]) -> Sequence[tuple[KafkaPosition, str, bool]]:
+    """Return every record whose schema text has one of the digests, and whether it is an event, in order."""
+    wanted = _looked_at(records).where(F.col("digest").isin(*digests))
+    rows = wanted.select(TOPIC, PARTITION, OFFSET, "digest", "is_event").collect()
     return sorted(
-        (KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]), row.digest) for row in rows
+        (KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]), row.digest, row.is_event)
+        for row in rows
     )

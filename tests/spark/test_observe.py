@@ -144,8 +144,8 @@ def test_digests_are_those_of_the_driver(session: SparkSession) -> None:
         assert record.value is not None
         wanted.append(digest_of(record.key, record.value))
     found = offsets_with_digests(frame(session, one(records)), sorted(set(wanted)))
-    assert [digest for _, digest in found] == wanted
-    assert [place.offset for place, _ in found] == list(range(len(records)))
+    assert [(digest, is_event) for _, digest, is_event in found] == [(digest, True) for digest in wanted]
+    assert [place.offset for place, _, _ in found] == list(range(len(records)))
     assert surveyed(session, one(records)).others == ()
 
 
