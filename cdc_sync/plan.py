@@ -17,14 +17,12 @@ from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place
 from cdc_sync.naming import Route
 from cdc_sync.schema.align import Alignment, Evidence, Facts, align
-from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, SchemaChange, UpdateColumnType
+from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
-from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
-from cdc_sync.schema.types import without_ids
 from cdc_sync.wording import type_text
 
 
@@ -36,6 +34,7 @@ class Sighting:
         snapshot: the event was read by a snapshot (op `r`), not from the log.
         truncate: the event empties the table; it has no key and says nothing about columns.
         append_only: the source never inserts a column between others.
+        partitions: how many partitions the topic has.
         holds_default: columns whose value in this very event equals their default.
         betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
@@ -50,6 +49,7 @@ class Sighting:
     snapshot: bool
     append_only: bool
     truncate: bool = False
+    partitions: int = 1
     holds_default: frozenset[str] = frozenset()
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
@@ -164,7 +164,7 @@ def _next(
     changes = diff(head.schema, after)
     if not changes:
         return None
-    refused = _refused_change(changes, head.schema, after, capabilities)
+    refused = _refused_key(changes, head.schema, sighting) or _refused_change(changes, head.schema, after, capabilities)
     if refused is not None:
         return refused
     evidence = alignment.evidence + _kept_evidence(head.schema, seen, alignment) + reasons
@@ -287,6 +287,23 @@ def _initials(
     return values, tuple(evidence)
 
 
+def _refused_key(changes: tuple[SchemaChange, ...], before: InternalSchema, sighting: Sighting) -> _Refused | None:
+    """Refuse what sends a key to another partition: nothing orders its events across the two.
+
+    Kafka Connect chooses the partition by the bytes of the key, which hold the key columns' names and types.
+    """
+    for change in changes:
+        if not isinstance(change, (RenameColumn, UpdateColumnType)) or sighting.partitions == 1:
+            continue
+        if change.id in before.primary_key:
+            return _Refused(
+                reason=f"key column {before.column(change.id).name!r} changed, and the topic has "
+                f"{sighting.partitions} partitions: rows of one key now come in two of them, in no order",
+                remedy="give the topic one partition and snapshot the table again into a new target",
+            )
+    return None
+
+
 def _refused_change(
     changes: tuple[SchemaChange, ...],
     before: InternalSchema,
@@ -321,62 +338,3 @@ def _refused_change(
 
 def _names(schema: InternalSchema, ids: tuple[int, ...]) -> str:
     return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How the rows of one event schema become rows of the head, for events in a half-open range of positions."""
-
-    projection: Projection
-    from_position: SourcePosition | None = None
-    to_position: SourcePosition | None = None
-
-
-def readings(history: History, schema: EventSchema, fingerprint: str, at: SourcePosition) -> tuple[Reading, ...]:
-    """Work out which columns an event schema's names stand for.
-
-    The same schema text can stand for different columns: after a column was dropped and another of its name added.
-    Then there is one reading for each stretch of versions whose columns it shows; by their names and types, for a text
-    may come back within a version that another text of the same columns began.
-
-    Args:
-        at: position of an event with this schema, which tells the version in effect for a schema that no version has
-            (an event older than the head, seen late).
-    """
-    head = history.head.schema
-    shown = tuple((column.name, column.type) for column in observed(schema).columns)
-    versions = [
-        version
-        for version in history.versions
-        if version.fingerprint == fingerprint
-        or shown == tuple((column.name, without_ids(column.type)) for column in version.schema.live)
-    ]
-    if not versions:
-        in_effect = history.at(at) or history.versions[0]
-        return (Reading(projection=_restricted(in_effect.schema, schema, head)),)
-    found: list[Reading] = []
-    for version in versions:
-        projection = project(version.schema, head)
-        if found and _columns_read(found[-1].projection) == _columns_read(projection):
-            continue
-        if found:
-            found[-1] = replace(found[-1], to_position=version.position)
-        found.append(Reading(projection=projection, from_position=version.position if found else None))
-    return tuple(found)
-
-
-def _columns_read(projection: Projection) -> tuple[str | None, ...]:
-    return tuple(entry.name if isinstance(entry, FromColumn) else None for entry in projection.columns)
-
-
-def _restricted(version: InternalSchema, schema: EventSchema, head: InternalSchema) -> Projection:
-    """Project by name, leaving out columns that the late schema does not have."""
-    names = {column.name for column in schema.columns}
-    projected = project(version, head)
-    columns = tuple(
-        Constant(id=entry.id, value=None, target=entry.target)
-        if isinstance(entry, FromColumn) and entry.name not in names
-        else entry
-        for entry in projected.columns
-    )
-    return Projection(columns=columns)

@@ -42,6 +42,7 @@ def sightings_of(context: Context, history: History | None, stretches: Sequence[
             snapshot=source.op == "r",
             append_only=source.append_only,
             truncate=source.op == "t",
+            partitions=len(context.kafka.ends([stretch.kafka.topic]).get(stretch.kafka.topic, {})),
             holds_default=first_row_holds_default(known.schema, payload),
             betrays_default=first_row_betrays_default(known.schema, payload),
             before_seen_in_stream=_was_streamed(context, before, stretch),

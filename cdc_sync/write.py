@@ -23,8 +23,8 @@ from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
-from cdc_sync.plan import readings
 from cdc_sync.progress import Progress
+from cdc_sync.readings import readings
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE, value_column

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
-from pyspark.sql import SparkSession
 
-from cdc_sync import job
 from cdc_sync.config import Config, parse_config
-from cdc_sync.job import RunReport
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.spark.session import build_session
 from cdc_sync.testing import Record
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cdc_sync.job import RunReport
+
 MAX_MESSAGE_BYTES = 20 * 1024 * 1024
+
+if os.environ.get("CDC_SYNC_WITHOUT_PYSPARK"):
+    # Proves that everything that is not marked runs where there is no Spark: importing it fails.
+    collect_ignore = ["spark", "targets", "faults", "corpus/test_corpus.py"]
+
+    class _Refuses:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name.partition(".")[0] in ("pyspark", "py4j"):
+                raise ImportError(f"{name} is not to be imported here")
+
+    sys.meta_path.insert(0, _Refuses())
 
 
 class Produce(Protocol):
@@ -69,6 +83,8 @@ def produce(kafka: KafkaServer) -> Produce:
 
 @pytest.fixture(scope="session")
 def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from cdc_sync.spark.session import build_session
+
     config = parse_config(
         f"""
 pipeline: {{name: tests, state: '{tmp_path_factory.mktemp("state")}'}}
@@ -85,19 +101,19 @@ spark:
     session.stop()
 
 
-class _Prepared(SparkSession):
-    """A session of its own in the shared JVM, which outlives the job that stops it."""
-
-    def stop(self) -> None:
-        """Leave the JVM to the next test."""
-
-
 @pytest.fixture
 def spark(_spark: SparkSession) -> Iterator[Callable[[], None]]:
     """Call it before anything that starts a session: it finds a new one prepared, as under spark-submit."""
+    from pyspark.sql import SparkSession
+
+    class Prepared(SparkSession):
+        """A session of its own in the shared JVM, which outlives the job that stops it."""
+
+        def stop(self) -> None:
+            """Leave the JVM to the next test."""
 
     def prepare() -> None:
-        SparkSession._instantiatedSession = _Prepared(_spark.sparkContext, _spark._jsparkSession.newSession())
+        SparkSession._instantiatedSession = Prepared(_spark.sparkContext, _spark._jsparkSession.newSession())
 
     yield prepare
     SparkSession._instantiatedSession = _spark
@@ -106,6 +122,8 @@ def spark(_spark: SparkSession) -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def run_once(spark: Callable[[], None]) -> Callable[[Config], RunReport]:
     """Runs the real job until it has read everything there is."""
+
+    from cdc_sync import job
 
     def run(config: Config) -> RunReport:
         spark()

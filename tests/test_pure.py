@@ -16,6 +16,7 @@ PURE = (
     "cdc_sync.naming",
     "cdc_sync.progress",
     "cdc_sync.plan",
+    "cdc_sync.readings",
     "cdc_sync.schemabook",
     "cdc_sync.testing",
     "cdc_sync.spark.quote",

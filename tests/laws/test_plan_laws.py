@@ -13,7 +13,8 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.migration import AlterTable, Backfill, migration
-from cdc_sync.plan import Reading, Refusal, readings
+from cdc_sync.plan import Refusal
+from cdc_sync.readings import Reading, readings
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.testing import encode
 from tests.laws.sources import Life, lives

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition
-from cdc_sync.plan import is_later, readings
+from cdc_sync.plan import is_later
+from cdc_sync.readings import readings
 from cdc_sync.schema.projection import Constant, FromColumn, Projection
 from cdc_sync.testing import INT32, JSON, TEXT, column
 from tests.plan.model import Event

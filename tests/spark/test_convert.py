@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import plan_table, readings
+from cdc_sync.plan import plan_table
+from cdc_sync.readings import readings
 from cdc_sync.schema.projection import Constant
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.spark.columns import value_column

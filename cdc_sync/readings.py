@@ -1,0 +1,71 @@
+"""Which tracked columns the names of an event schema stand for, at which source positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cdc_sync.debezium.conversions import EventSchema, observed
+from cdc_sync.events import SourcePosition
+from cdc_sync.history.history import History
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.types import without_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the rows of one event schema become rows of the head, for events in a half-open range of positions."""
+
+    projection: Projection
+    from_position: SourcePosition | None = None
+    to_position: SourcePosition | None = None
+
+
+def readings(history: History, schema: EventSchema, fingerprint: str, at: SourcePosition) -> tuple[Reading, ...]:
+    """Work out which columns an event schema's names stand for.
+
+    The same schema text can stand for different columns: after a column was dropped and another of its name added.
+    Then there is one reading for each stretch of versions whose columns it shows; by their names and types, for a text
+    may come back within a version that another text of the same columns began.
+
+    Args:
+        at: position of an event with this schema, which tells the version in effect for a schema that no version has
+            (an event older than the head, seen late).
+    """
+    head = history.head.schema
+    shown = tuple((column.name, column.type) for column in observed(schema).columns)
+    versions = [
+        version
+        for version in history.versions
+        if version.fingerprint == fingerprint
+        or shown == tuple((column.name, without_ids(column.type)) for column in version.schema.live)
+    ]
+    if not versions:
+        in_effect = history.at(at) or history.versions[0]
+        return (Reading(projection=_restricted(in_effect.schema, schema, head)),)
+    found: list[Reading] = []
+    for version in versions:
+        projection = project(version.schema, head)
+        if found and _columns_read(found[-1].projection) == _columns_read(projection):
+            continue
+        if found:
+            found[-1] = replace(found[-1], to_position=version.position)
+        found.append(Reading(projection=projection, from_position=version.position if found else None))
+    return tuple(found)
+
+
+def _columns_read(projection: Projection) -> tuple[str | None, ...]:
+    return tuple(entry.name if isinstance(entry, FromColumn) else None for entry in projection.columns)
+
+
+def _restricted(version: InternalSchema, schema: EventSchema, head: InternalSchema) -> Projection:
+    """Project by name, leaving out columns that the late schema does not have."""
+    names = {column.name for column in schema.columns}
+    projected = project(version, head)
+    columns = tuple(
+        Constant(id=entry.id, value=None, target=entry.target)
+        if isinstance(entry, FromColumn) and entry.name not in names
+        else entry
+        for entry in projected.columns
+    )
+    return Projection(columns=columns)
