@@ -31,6 +31,9 @@ Ends = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""
 
 
+_RACES = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Why a table does not go on, and what would let it."""
@@ -51,8 +54,9 @@ class TableSync:
         self.history: History | None = None
         self.progress: Progress | None = None
         self._stamped: int | None = None
-        self._exists = False
         self._current: frozenset[str] = frozenset()
+        # Read without finding anything of this table; not worth a commit, so known to this process only.
+        self._passed: dict[tuple[str, int], int] = {}
         self._unread: dict[str, dict[int, int]] = {}
         self._appends_failed = 0
         self._warnings: tuple[str, ...] = ()
@@ -71,7 +75,6 @@ class TableSync:
         """
         self.history = self._context.history.find(self.table)
         state = self._context.target.state(self.route.target)
-        self._exists = state is not None
         self._stamped = state.version if state else None
         self.progress = state.progress if state else None
         self._current = frozenset()
@@ -97,7 +100,9 @@ class TableSync:
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return where the table goes on in a partition, None if it holds nothing of it."""
-        return self.progress.next_offset(topic, partition) if self.progress else None
+        committed = self.progress.next_offset(topic, partition) if self.progress else None
+        passed = self._passed.get((topic, partition))
+        return max((offset for offset in (committed, passed) if offset is not None), default=None)
 
     def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
         """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
@@ -140,6 +145,11 @@ class TableSync:
         """Whether records of this schema are rows of the head."""
         return digest in self._current
 
+    @property
+    def knows_any(self) -> bool:
+        """Whether it is known how records of the head look."""
+        return bool(self._current)
+
     def advance_known(self, ranges: tuple[OffsetRange, ...]) -> bool:
         """Write ranges that probably hold nothing new.
 
@@ -159,12 +169,15 @@ class TableSync:
             ranges = self._before(ranges, refusal)
         rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
         if self.history is not None and not rebuilding:
-            self._mark_current(stretches)
+            if stretches:
+                self._mark_current(stretches)
             self._migrate()
             mine = frozenset(stretch.digest for stretch in stretches)
-            if ranges:
-                converters = converters_for(self.history, self._known(mine), stretches)
+            converters = converters_for(self.history, self._known(mine), stretches)
+            if ranges and converters:
                 self._write(self._write_plan(ranges, exact=True, converters=converters))
+            elif refusal is None:
+                self._passed |= {(item.topic, item.partition): item.end for item in ranges}
         if refusal is not None and self.pause is None:
             self._pause(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
 
@@ -184,8 +197,8 @@ class TableSync:
         return [known for known in found if known is not None and known.schema is not None]
 
     def _plan_and_record(self, stretches: Sequence[Stretch]) -> Refusal | None:
-        """Record the versions the stretches lead to; a lost race reloads and plans again."""
-        while True:
+        """Record the versions the stretches lead to; a lost race reloads and plans again, a bounded number of times."""
+        for _ in range(_RACES):
             sightings = sightings_of(self._context, self.history, stretches)
             plan = plan_table(
                 self.history,
@@ -207,6 +220,10 @@ class TableSync:
                     get_logger().info("schema version recorded", table=str(self.table), version=version.number)
             self._warnings = tuple(dict.fromkeys((*self._warnings, *plan.warnings)))
             return plan.refusal
+        raise HistoryError(
+            f"Cannot record the schema of {self.table}: another writer keeps recording versions; "
+            "run one job per pipeline"
+        )
 
     def _mark_current(self, stretches: Sequence[Stretch]) -> None:
         """Remember which schema texts mean the head: those of events at or after its first one."""
@@ -242,7 +259,7 @@ class TableSync:
             return
         progress = replace(self.progress or Progress(version=head.number), version=head.number)
         self._context.target.migrate(self.route.target, steps, progress)
-        self._stamped, self._exists = head.number, True
+        self._stamped = head.number
         if self.progress is not None:
             self.progress = progress
         get_logger().info("target migrated", table=str(self.table), version=head.number)

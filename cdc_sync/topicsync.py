@@ -98,7 +98,11 @@ class TopicSync:
         if len(active) != 1 or len(self._tables.of(self._topic)) != 1:
             return False
         table = active[0]
-        if any(self._accounted.get(item.partition, 0) > item.start for item in step) or not self._familiar(step, table):
+        if (
+            not table.knows_any
+            or any(self._accounted.get(item.partition, 0) > item.start for item in step)
+            or not self._familiar(step, table)
+        ):
             return False
         try:
             with table.lock:

@@ -216,11 +216,12 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: boo
 
 
 def _of_partition(lsns: Lsns) -> Column:
-    """Return the record's partition's LSN, NULL where there is none."""
-    found = F.lit(None).cast("bigint")
-    for partition, lsn in sorted(lsns.items()):
-        found = F.when(F.col(PARTITION) == partition, F.lit(lsn).cast("bigint")).otherwise(found)
-    return found
+    """Return the record's partition's LSN, NULL where there is none.
+
+    An array, because a number would stand in the generated code, which then had to be compiled anew for each batch.
+    """
+    by_partition = [lsns.get(partition) for partition in range(max(lsns, default=0) + 1)]
+    return F.get(F.array(*(F.lit(lsn).cast("bigint") for lsn in by_partition)), F.col(PARTITION))
 
 
 def _failing_without_create(rows: DataFrame, schema: InternalSchema) -> DataFrame:
