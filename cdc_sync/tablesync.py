@@ -78,6 +78,7 @@ class TableSync:
         self._stamped = state.version if state else None
         self.progress = state.progress if state else None
         self._current = frozenset()
+        self._passed.clear()
         if state is not None:
             self._check_ours(state)
 
@@ -176,8 +177,9 @@ class TableSync:
             converters = converters_for(self.history, self._known(mine), stretches)
             if ranges and converters:
                 self._write(self._write_plan(ranges, exact=True, converters=converters))
-            elif refusal is None:
-                self._passed |= {(item.topic, item.partition): item.end for item in ranges}
+                ranges = ()
+        if refusal is None and not rebuilding:
+            self._passed |= {(item.topic, item.partition): item.end for item in ranges}
         if refusal is not None and self.pause is None:
             self._pause(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
 

@@ -30,8 +30,6 @@ class TopicSync:
         # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
-        # Tables all of whose events so far were set aside.
-        self._rowless: set[TableId] = set()
         self.other: Counter[str] = Counter()
 
     def advance(self, ends: Ends) -> None:
@@ -84,7 +82,10 @@ class TopicSync:
                 continue
             beginning = beginnings.get(partition, 0)
             accounted = self._accounted.get(partition)
-            starts = [self._start(table, partition, beginning) for table in active]
+            starts = [
+                (beginning if (known := table.next_offset(self._topic, partition)) is None else known)
+                for table in active
+            ]
             if accounted is None:
                 accounted = min(starts, default=beginning)
                 self._accounted[partition] = accounted
@@ -191,30 +192,18 @@ class TopicSync:
         try:
             with table.lock:
                 ranges = table.ranges(self._topic, ends)
-                if not self._is_rowless(table) and any(item.start < starts[item.partition] for item in ranges):
+                if any(item.start < starts[item.partition] for item in ranges):
                     return  # found just now, and it has older records: the next step begins at those
                 if table.pause is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
-                if table.history is None:
-                    self._rowless.add(table.table)
             table.recovered()
         except TransientError:
             raise
         except Exception as error:
             self._fail(table, error)
 
-    def _start(self, table: TableSync, partition: int, beginning: int) -> int:
-        known = table.next_offset(self._topic, partition)
-        if known is None and self._is_rowless(table):
-            return self._accounted.get(partition, beginning)
-        return beginning if known is None else known
-
-    def _is_rowless(self, table: TableSync) -> bool:
-        return table.table in self._rowless and table.history is None
-
     def _fail(self, table: TableSync, error: Exception) -> None:
         """One table's failure is its own: it is left out until the next batch."""
-        self._rowless.discard(table.table)
         self._failed.add(table.table)
         table.fail(error)
 

@@ -141,7 +141,12 @@ class IcebergTarget:
         identifier = self._identifier(name)
         namespace = identifier.namespace()
         if not catalog.namespaceExists(namespace):
-            catalog.createNamespace(namespace)
+            try:
+                catalog.createNamespace(namespace)
+            except Py4JJavaError as error:
+                # Another table of the namespace, made at the same time, may have been first.
+                if not catalog.namespaceExists(namespace):
+                    raise self._failure("create", name, error) from error
         if catalog.tableExists(identifier):
             return
         properties = self._jvm.java.util.HashMap()
