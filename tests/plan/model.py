@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from cdc_sync.debezium.envelope import Source, first_row_holds_default, read_source, split
+from cdc_sync.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default, read_source, split
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
@@ -128,6 +128,7 @@ def sighting(event: Event, **changes: Any) -> Sighting:
         append_only=event.source.append_only,
         truncate=event.source.op == "t",
         holds_default=first_row_holds_default(schema, event.payload),
+        betrays_default=first_row_betrays_default(schema, event.payload),
     )
     return replace(seen, **changes)
 

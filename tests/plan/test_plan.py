@@ -209,6 +209,20 @@ class TestRefusals:
         t.add_column(column("n", INT32, optional=False), initial=1)
         assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan()).reason
 
+    def test_a_default_that_arrives_cut_off_is_not_copied(self) -> None:
+        t = Table()
+        t.add_column(column("n", TEXT, optional=False, default="it"), initial="it's new")
+        stopped = refusal(t.row(n="it's new").plan())
+        assert "what existing rows hold in the new column 'n' is not known" in stopped.reason
+
+    def test_a_key_column_that_changes_pauses_where_a_topic_has_several_partitions(self) -> None:
+        t = Table()
+        t.rename_column("id", "key")
+        events = t.row().events()
+        assert changes(t.plan()) == ["id->key"]
+        several = [sighting(event, partitions=2) for event in events]
+        assert "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
+
     def test_an_incompatible_type_pauses_and_names_both(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
