@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyspark
@@ -82,6 +83,8 @@ def _silence_expected(spark: SparkSession) -> None:
 
 
 def _connectors(config: Config) -> dict[str, str]:
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return {}  # spark-submit started the JVM, and what is on its class path was said there
     if config.spark.jars:
         return {"spark.jars": ",".join(config.spark.jars)}
     if config.spark.packages is not None:
@@ -117,5 +120,6 @@ def _check_connectors(spark: SparkSession) -> None:
         except Exception as error:
             raise SetupError(
                 f"Cannot start: {name} is not on Spark's class path. Leave spark.packages unset to have the pinned "
-                "connectors fetched, or list their jars under spark.jars."
+                "connectors fetched, or list their jars under spark.jars; with spark-submit, give "
+                f"--packages {','.join(coordinates(pyspark.__version__))}"
             ) from error
