@@ -17,6 +17,7 @@ from cdc_sync.migrate.migration import migration
 from cdc_sync.naming import Route
 from cdc_sync.plan import Refusal, plan_table
 from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import sightings_of
 from cdc_sync.spark.compile import Converter
@@ -287,10 +288,20 @@ class TableSync:
             return False
         self.progress = outcome.progress
         self._appends_failed = 0 if outcome.appended else self._appends_failed + (1 if outcome.tried_append else 0)
+        if outcome.replaces_null:
+            self._warn_of_replaced_null(plan.head.schema)
         if outcome.stop is not None:
             self._stop(outcome.stop)
         self.save_status()
         return True
+
+    def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
+        names = [column.name for column in schema.live if column.optional and column.default is not None]
+        if names:
+            self._warn(
+                f"a NULL in {', '.join(names)} arrives as the column's default; set "
+                "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
+            )
 
     def _stop(self, stop: Stop) -> None:
         self._pause(Pause(reason=stop.reason, remedy=stop.remedy, at=stop.at))
@@ -319,7 +330,7 @@ class TableSync:
             self._failing = None
             self.save_status()
 
-    def warn(self, text: str) -> None:
+    def _warn(self, text: str) -> None:
         """Keep a warning for `status`; the same text once."""
         if text not in self._warnings:
             self._warnings = (*self._warnings, text)

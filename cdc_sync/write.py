@@ -63,10 +63,15 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a write; no `progress` means: nothing was written, survey the range first."""
+    """What came of a write; no `progress` means: nothing was written, survey the range first.
+
+    Attributes:
+        replaces_null: the events show that the connector sends a NULL as its column's default.
+    """
 
     progress: Progress | None
     stop: Stop | None = None
+    replaces_null: bool = False
     appended: bool = False
     tried_append: bool = False
 
@@ -106,7 +111,8 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
     empty = plan.progress is None
     append = empty or (plan.may_append and _seen_before(plan) is not None and _only_creates(context, plan, last))
     try:
-        return _attempt(context, plan, bounds=_highest_lsns(last), append=append, empty=empty)
+        outcome = _attempt(context, plan, bounds=_highest_lsns(last), append=append, empty=empty)
+        return replace(outcome, replaces_null=any(source.null_is_default for source in last.values() if source))
     except _Found as found:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))

@@ -183,3 +183,8 @@ def test_all_other_tables_stop_for_a_true_reason(ended: Ended) -> None:
 
 def test_logical_messages_are_counted_and_carry_no_rows(ended: Ended) -> None:
     assert ended.other_records == {"logical message": 116}
+
+
+def test_a_connector_that_replaces_null_is_warned_of(ended: Ended) -> None:
+    (warning,) = ended.statuses["inv.wide"].warnings
+    assert warning.startswith("a NULL in last_one arrives as the column's default")
