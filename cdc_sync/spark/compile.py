@@ -276,7 +276,7 @@ class _Branch:
         """Return whether a delete's key is made up: REPLICA IDENTITY USING INDEX sends 0 or '' for key columns.
 
         Such a `before` still holds the real values of the index's NOT NULL columns, which a default identity never
-        does (`reference/debezium.md` section 5).
+        does (Debezium, Postgres `JdbcValueConverters.convertValue`).
         """
         others = [
             column

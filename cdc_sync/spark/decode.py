@@ -109,7 +109,7 @@ def does_not_convert(wire: WireType, raw: Column, converted: Column) -> Column |
 def is_placeholder(wire: WireType, raw: Column) -> Column | None:
     """Return the condition under which a JSON value stands for "unchanged", None where it has no such form.
 
-    Source: Debezium documentation, `unavailable.value.placeholder`; `reference/debezium.md` section 5.
+    Source: Debezium documentation, `unavailable.value.placeholder`, and its Postgres value converters.
     """
     text = F.lit(PLACEHOLDER)
     match wire:

@@ -33,7 +33,7 @@ def source_type() -> T.StructType:
 def position_of(source: Column) -> Column:
     """Return a struct that sorts like the position: `kind` and an array of longs `parts`.
 
-    Source: `reference/debezium.md` section 1.7, as in `debezium.position`.
+    Source: as in `debezium.position`, which computes the same for single events.
     """
     sequence = F.from_json(source.getField("sequence"), "array<string>")
     lsn = F.coalesce(F.get(sequence, F.lit(1)).cast("long"), source.getField("lsn"))
