@@ -1,10 +1,9 @@
-"""What every change event says about itself: its table, its operation, its place in source and topic."""
+"""What every change event says about itself: its table, its place in source and topic."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from functools import total_ordering
 
 
@@ -21,16 +20,6 @@ class TableId:
 
     def __str__(self) -> str:
         return ".".join(part for part in (self.database, self.schema, self.table) if part)
-
-
-class Operation(str, Enum):
-    """The `op` of a change event (Debezium `Envelope.Operation`)."""
-
-    CREATE = "c"
-    READ = "r"
-    UPDATE = "u"
-    DELETE = "d"
-    TRUNCATE = "t"
 
 
 @total_ordering

@@ -11,17 +11,17 @@ from cdc_sync.spark.source import OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """Why nothing after the written part may be applied."""
+class Pause:
+    """Why a table does not go on, what would let it, and the record it stands before, if it is one."""
 
     reason: str
     remedy: str
-    at: str
+    at: str | None = None
 
 
 def cut_at_stops(
     ranges: tuple[OffsetRange, ...], troubles: Sequence[Trouble]
-) -> tuple[tuple[OffsetRange, ...], Stop | None]:
+) -> tuple[tuple[OffsetRange, ...], Pause | None]:
     """Cut ranges before the first record of each partition that must not be passed; say why, if there is one."""
     stops = [trouble for trouble in troubles if trouble.problem in PAUSING]
     cuts: dict[int, int] = {}
@@ -34,7 +34,7 @@ def cut_at_stops(
     first = min(stops, key=lambda trouble: (trouble.partition, trouble.first_offset))
     reason, remedy = _REASONS[first.problem]
     at = f"{ranges[0].topic}[{first.partition}]@{first.first_offset}"
-    return left, Stop(reason=reason, remedy=remedy, at=at)
+    return left, Pause(reason=reason, remedy=remedy, at=at)
 
 
 _REASONS = {
@@ -58,10 +58,10 @@ _REASONS = {
 }
 
 
-def missing_row(ranges: Sequence[OffsetRange]) -> Stop:
+def missing_row(ranges: Sequence[OffsetRange]) -> Pause:
     """Say why a table stops before ranges that update a row it never had."""
     first = ranges[0]
-    return Stop(
+    return Pause(
         reason="an update names a row that the target never had, so the topic does not hold the table's beginning "
         "(the table was renamed, or the topic's first records were deleted)",
         remedy="snapshot the table again, or set policy.missing_rows: insert",

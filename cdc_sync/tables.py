@@ -12,7 +12,8 @@ from cdc_sync.context import Context
 from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.naming import Route, check_routes
-from cdc_sync.tablesync import Pause, TableSync
+from cdc_sync.stops import Pause
+from cdc_sync.tablesync import TableSync
 
 
 class Tables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from structlog import get_logger
@@ -24,7 +24,7 @@ from cdc_sync.spark.compile import Converter
 from cdc_sync.spark.observe import Stretch, first_offsets_from
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import TableStatus
-from cdc_sync.stops import Stop
+from cdc_sync.stops import Pause
 from cdc_sync.targets.base import TargetState
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
@@ -33,15 +33,6 @@ Ends = Mapping[tuple[str, int], int]
 
 
 _RACES = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
-    """Why a table does not go on, and what would let it."""
-
-    reason: str
-    remedy: str
-    at: str | None = None
 
 
 class TableSync:
@@ -291,7 +282,7 @@ class TableSync:
         if outcome.replaces_null:
             self._warn_of_replaced_null(plan.head.schema)
         if outcome.stop is not None:
-            self._stop(outcome.stop)
+            self._pause(outcome.stop)
         self.save_status()
         return True
 
@@ -302,9 +293,6 @@ class TableSync:
                 f"a NULL in {', '.join(names)} arrives as the column's default; set "
                 "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
             )
-
-    def _stop(self, stop: Stop) -> None:
-        self._pause(Pause(reason=stop.reason, remedy=stop.remedy, at=stop.at))
 
     def refuse(self, pause: Pause) -> None:
         """Pause from outside."""

@@ -32,7 +32,7 @@ from cdc_sync.spark.compile import UNKNOWN_SCHEMA, Converter, convert
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.observe import Stretch, inspect, offsets_with_problem
 from cdc_sync.spark.source import OffsetRange, read_ranges
-from cdc_sync.stops import Stop, cut_at_stops, missing_row
+from cdc_sync.stops import Pause, cut_at_stops, missing_row
 from cdc_sync.targets.base import MISSING_ROW, Batch
 
 _ABOVE_BOUND = "above_bound"
@@ -70,7 +70,7 @@ class Outcome:
     """
 
     progress: Progress | None
-    stop: Stop | None = None
+    stop: Pause | None = None
     replaces_null: bool = False
     appended: bool = False
     tried_append: bool = False
