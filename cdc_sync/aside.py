@@ -2,31 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from structlog import get_logger
 
 from cdc_sync.context import Context
+from cdc_sync.debezium.refusals import Configured, why_not_a_table
 from cdc_sync.events import KafkaPosition
+from cdc_sync.kafka import Record
+from cdc_sync.schemabook import KnownSchema
 from cdc_sync.state import QuarantinedRecord
 
+NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
+_CHUNK = 500
 
-def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str]]) -> None:
-    """Store records with the reason each was not applied; doing it again changes nothing."""
-    kept = []
-    for place, reason in found:
-        record = context.kafka.peek(place.topic, place.partition, place.offset)
-        kept.append(
-            QuarantinedRecord(
-                topic=place.topic,
-                partition=place.partition,
-                offset=place.offset,
-                timestamp=record.timestamp if record else None,
-                reason=reason,
-                key=record.key if record else None,
-                value=record.value if record else None,
-            )
-        )
-    context.state.quarantine(kept)
-    if kept:
-        get_logger().warning("records set aside", topic=kept[0].topic, count=len(kept), reason=kept[0].reason)
+
+def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]]) -> None:
+    """Store records with the reason each was not applied; doing it again changes nothing.
+
+    Args:
+        context: where the records are, and where they are kept.
+        found: places in order; without a reason it is told from the record, and what carries nothing is left out.
+    """
+    for chunk in _chunks(found):
+        kept = [record for place, reason in chunk if (record := _kept(context, place, reason)) is not None]
+        context.state.quarantine(kept)
+        if kept:
+            get_logger().warning("records set aside", topic=kept[0].topic, count=len(kept), reason=kept[0].reason)
+
+
+def _chunks(found: Iterable[tuple[KafkaPosition, str | None]]) -> Iterator[Sequence[tuple[KafkaPosition, str | None]]]:
+    chunk: list[tuple[KafkaPosition, str | None]] = []
+    for item in found:
+        chunk.append(item)
+        if len(chunk) == _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _kept(context: Context, place: KafkaPosition, reason: str | None) -> QuarantinedRecord | None:
+    record = context.kafka.peek(place.topic, place.partition, place.offset)
+    if reason is None:
+        if record is None:
+            return None
+        refused = why_not(context, record)
+        if refused is None and not record.value:
+            return None
+        reason = refused or NOT_READABLE
+    return QuarantinedRecord(
+        topic=place.topic,
+        partition=place.partition,
+        offset=place.offset,
+        timestamp=record.timestamp if record else None,
+        reason=reason,
+        key=record.key if record else None,
+        value=record.value if record else None,
+    )
+
+
+def why_not(context: Context, record: Record, known: KnownSchema | None = None) -> str | None:
+    """Say in plain words what a record is that is no change of a table, and what to do; None if that is not known."""
+    config = context.config
+    configured = Configured(
+        registry=config.registry is not None,
+        registry_headers=context.headers,
+        flattened=config.connector.flattened is not None,
+    )
+    refused = why_not_a_table(
+        record.value,
+        headers=record.headers,
+        topic=record.topic,
+        schema=known.value_schema if known else None,
+        configured=configured,
+    )
+    return str(refused) if refused is not None else None

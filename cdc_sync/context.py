@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Config
+from cdc_sync.debezium.flattened import FlattenedSettings
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
+from cdc_sync.registry import SchemaRegistry
 from cdc_sync.schemabook import SchemaBook
+from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import StateStore
 from cdc_sync.targets.base import Target, open_target
 
@@ -26,6 +31,25 @@ class Context:
     state: StateStore
     target: Target
 
+    @property
+    def headers(self) -> bool:
+        """Whether record headers are read, because registry ids may be there."""
+        return self.config.registry is not None and self.config.registry.headers
+
+    def read(self, ranges: tuple[OffsetRange, ...], *, headers: bool = False) -> DataFrame:
+        """Return the records of ranges, with their headers if those are asked for or may hold schema ids."""
+        return read_ranges(self.spark, self.config.kafka, ranges, headers=headers or self.headers)
+
+    @property
+    def must_learn_first(self) -> bool:
+        """Whether there may be records whose place and operation cannot be read before their schema is known."""
+        return self.config.registry is not None or self.config.connector.flattened is not None
+
+    def events(self, digests: Iterable[str] = ()) -> EventReader:
+        """Return how to read the events of a range in which these schemas are."""
+        known = (self.book.get(digest) for digest in digests)
+        return EventReader.of((item for item in known if item is not None), headers=self.headers)
+
 
 def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Context:
     """Open the edges of a pipeline."""
@@ -33,8 +57,16 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Con
         config=config,
         spark=spark,
         kafka=kafka,
-        book=SchemaBook(),
+        book=_book(config),
         history=HistoryStore(f"{config.pipeline.root}/history"),
         state=StateStore(config.pipeline.root, create=True),
         target=open_target(config.target, spark),
     )
+
+
+def _book(config: Config) -> SchemaBook:
+    flat = config.connector.flattened
+    settings = FlattenedSettings(add_fields=flat.add_fields, prefix=flat.add_fields_prefix) if flat else None
+    registry = SchemaRegistry(config.registry, config.pipeline.root) if config.registry else None
+    use_headers = config.registry is not None and config.registry.headers
+    return SchemaBook(registry, use_headers=use_headers, flattened=settings)

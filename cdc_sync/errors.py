@@ -6,7 +6,8 @@
     ├── ConfigError              exit code 2   the configuration cannot be used (file, line, column, remedy)
     ├── SetupError               exit code 3   Java, jars or a local server are missing or wrong
     ├── TransientError           exit code 4   may succeed when repeated: broker away, commit lost a race
-    │   └── KafkaUnavailable                   no broker answered within the bounded retries
+    │   ├── KafkaUnavailable                   no broker answered within the bounded retries
+    │   └── RegistryUnavailable                the registry of Avro schemas did not answer; known schemas are kept
     ├── RefusedError             exit code 5   a table cannot go on until somebody decides; other tables go on
     ├── SchemaError              exit code 1   an operation on a schema that the schema does not allow
     ├── WireError                exit code 1   bytes that are not what Debezium writes
@@ -62,6 +63,10 @@ class TransientError(CdcSyncError):
 
 class KafkaUnavailable(TransientError):
     """No Kafka broker answered within the bounded retries."""
+
+
+class RegistryUnavailable(TransientError):
+    """The registry gave no usable answer for a schema this pipeline has never seen."""
 
 
 class RefusedError(CdcSyncError):

@@ -91,6 +91,8 @@ class SyncJob:
             for table in self.tables.of(place[0])
             if table.pause is None and (table.next_offset(*place) or 0) < end
         }
+        waiting = {topic for topic, sync in self._topics.items() if sync.waiting is not None}
+        lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
 

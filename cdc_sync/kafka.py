@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ K = TypeVar("K")
 
 Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
 """topic -> partition -> offset."""
+
+_PEEKED, _PEEKED_SECONDS = 256, 1.0
 
 _LOG = logging.getLogger("cdc_sync.librdkafka")
 _LOG.addHandler(logging.NullHandler())
@@ -59,6 +62,7 @@ class Record:
     timestamp: int | None
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class _RetryError(Exception):
@@ -84,6 +88,7 @@ class KafkaClient:
         self._timeout = config.request_timeout.total_seconds()
         self._settings = config.driver_settings
         self._refusal: KafkaError | None = None
+        self._peeked: dict[tuple[str, int, int], tuple[float, Record]] = {}
         self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
 
     def close(self) -> None:
@@ -134,8 +139,22 @@ class KafkaClient:
         return self.topic_ids([topic]).get(topic)
 
     def peek(self, topic: str, partition: int, offset: int) -> Record | None:
-        """Return the record at exactly this offset, None if there is none (deleted, compacted, not written yet)."""
+        """Return the record at exactly this offset, None if there is none (deleted, compacted, not written yet).
 
+        What was found is remembered for a moment, for one batch asks for the same record from several places.
+        """
+        place = (topic, partition, offset)
+        found = self._peeked.get(place)
+        if found is not None and found[0] > time.monotonic():
+            return found[1]
+        record = self._peek(topic, partition, offset)
+        if record is not None:
+            if len(self._peeked) >= _PEEKED:
+                self._peeked.clear()
+            self._peeked[place] = (time.monotonic() + _PEEKED_SECONDS, record)
+        return record
+
+    def _peek(self, topic: str, partition: int, offset: int) -> Record | None:
         def ask() -> Message | None:
             # A consumer of its own: fresh, it finds the partition in milliseconds; used before, only after a second.
             consumer = self._made(lambda: Consumer(self._peek_settings(), logger=_LOG))
@@ -275,6 +294,7 @@ def _record(message: Message) -> Record:
         timestamp=timestamp if kind else None,
         key=_bytes(message.key()),
         value=_bytes(message.value()),
+        headers=tuple((str(header[0]), _bytes(header[1])) for header in message.headers() or ()),
     )
 
 

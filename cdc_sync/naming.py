@@ -32,6 +32,8 @@ class Route:
         drops: declared drops; evidence in the same sense.
         initials: what rows older than an added column read in it, by column name, as written by the operator.
         policy: what to do where nothing is proven, the table's own overrides included.
+        key: the columns that identify a row, as declared; None leaves it to the record key.
+        append: every event becomes a row of its own, and no row is ever changed.
     """
 
     table: TableId
@@ -40,6 +42,8 @@ class Route:
     drops: frozenset[str]
     initials: Mapping[str, Default]
     policy: Policy
+    key: tuple[str, ...] | None = None
+    append: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

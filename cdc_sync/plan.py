@@ -14,7 +14,8 @@ from cdc_sync.debezium.conversions import EventSchema, WireUnsupported, observed
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place
+from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place, can_compare
+from cdc_sync.migrate.modes import taken_name
 from cdc_sync.naming import Route
 from cdc_sync.schema.align import Alignment, Evidence, Facts, align
 from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
@@ -35,6 +36,8 @@ class Sighting:
         truncate: the event empties the table; it has no key and says nothing about columns.
         append_only: the source never inserts a column between others.
         partitions: how many partitions the topic has.
+        opaque_key: records have keys that cannot be read.
+        exceeded: which of the operator's limits the schema is beyond, and the remedy.
         holds_default: columns whose value in this very event equals their default.
         betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
@@ -50,6 +53,8 @@ class Sighting:
     append_only: bool
     truncate: bool = False
     partitions: int = 1
+    opaque_key: bool = False
+    exceeded: tuple[str, str] | None = None
     holds_default: frozenset[str] = frozenset()
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
@@ -91,8 +96,6 @@ def plan_table(
     sightings: Iterable[Sighting],
     route: Route,
     capabilities: Capabilities,
-    *,
-    max_columns: int = 2000,
 ) -> TablePlan:
     """Derive the versions that the sightings of one table lead to.
 
@@ -109,7 +112,7 @@ def plan_table(
             continue
         seen = observed(sighting.schema)
         outcome: Version | _Refused | None = (
-            _TRUNCATED if sighting.truncate else _unreadable(sighting.schema, seen, capabilities, max_columns)
+            _TRUNCATED if sighting.truncate and not route.append else _unreadable(sighting, seen, route, capabilities)
         )
         if outcome is None and head is None:
             outcome = _baseline(sighting, seen)
@@ -192,25 +195,21 @@ def _version(
     )
 
 
-def _unreadable(
-    schema: EventSchema, seen: ObservedSchema, capabilities: Capabilities, max_columns: int
-) -> _Refused | None:
-    """Refuse what no version can be made of: no key, too wide, unreadable types, names the target cannot hold."""
-    if not seen.key:
-        return _Refused(
-            reason="the table has no key, so an update or a delete cannot find its row",
-            remedy="give it a primary key, or set message.key.columns in the connector, then snapshot it again",
-        )
-    if len(seen.columns) > max_columns:
-        return _Refused(
-            reason=f"{len(seen.columns)} columns are more than limits.max_columns = {max_columns}",
-            remedy="raise limits.max_columns",
-        )
+def _unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities) -> _Refused | None:
+    """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
+    schema = sighting.schema
+    if sighting.exceeded is not None:
+        return _Refused(reason=sighting.exceeded[0], remedy=sighting.exceeded[1])
+    unfindable = _unfindable(sighting, seen, route)
+    if unfindable is not None:
+        return unfindable
     missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
     if missing:
         return _Refused(
             reason=f"the key column {missing[0]!r} is not a column of the row",
-            remedy="do not exclude key columns in the connector",
+            remedy="declare other columns as `key` of the table"
+            if route.key is not None
+            else "do not exclude key columns in the connector",
         )
     for column in schema.columns:
         if isinstance(column.wire, WireUnsupported):
@@ -218,10 +217,42 @@ def _unreadable(
                 reason=f"column {column.name!r} is a {column.wire.name}: {column.wire.reason}",
                 remedy="exclude the column in the connector, or change its representation there",
             )
+        taken = taken_name(column.name, "append" if route.append else "upsert")
+        if taken is not None:
+            return _Refused(
+                reason=f"the column name {column.name!r} is that of a changelog's own column {taken}",
+                remedy="rename the column at the source, or declare `mode: upsert` for the table",
+            )
         if not column.name or column.name.startswith(capabilities.reserved_prefix):
             return _Refused(
                 reason=f"the column name {column.name!r} cannot be used in a target",
                 remedy="rename the column at the source",
+            )
+    return None
+
+
+def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> _Refused | None:
+    """Refuse a table whose rows cannot be found: there is no key, and whole rows cannot be compared."""
+    if seen.key or route.append:
+        return None
+    remedy = "declare `key` or `mode: append` for the table"
+    if sighting.opaque_key:
+        return _Refused(
+            reason="the record keys carry no schema, so it is not known which columns identify a row",
+            remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
+        )
+    if sighting.partitions > 1:
+        return _Refused(
+            reason=f"the table has no key, and the topic has {sighting.partitions} partitions: a row's events come in "
+            "any of them, in no order",
+            remedy=f"give the topic one partition and snapshot the table again, or {remedy}",
+        )
+    for column in seen.columns:
+        if not can_compare(column.type):
+            return _Refused(
+                reason=f"the table has no key, and rows cannot be told apart by column {column.name!r}, a "
+                f"{type_text(column.type)}",
+                remedy=f"give it a primary key at the source and snapshot it again, or {remedy}",
             )
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cdc_sync.debezium.conversions import EventSchema, observed
 from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
+from cdc_sync.naming import Route
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
 from cdc_sync.schema.types import without_ids
@@ -52,6 +53,13 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
             found[-1] = replace(found[-1], to_position=version.position)
         found.append(Reading(projection=projection, from_position=version.position if found else None))
     return tuple(found)
+
+
+def with_declared_key(schema: EventSchema, route: Route) -> EventSchema:
+    """Return the schema with the key that the operator declared; a target that only grows needs none."""
+    if route.append:
+        return replace(schema, key=())
+    return schema if route.key is None else replace(schema, key=route.key)
 
 
 def _columns_read(projection: Projection) -> tuple[str | None, ...]:

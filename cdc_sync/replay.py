@@ -12,9 +12,10 @@ from cdc_sync.context import Context, open_context
 from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
+from cdc_sync.sightings import events_in
 from cdc_sync.spark.observe import Stretch, survey
 from cdc_sync.spark.session import build_session
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.spark.source import OffsetRange
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
 
@@ -85,9 +86,10 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
         )
         # Other partitions may hold older schemas: look ahead there, as the job does.
         ahead = step if len(ends) == 1 else tuple(replace(item, end=ends[item.partition]) for item in step)
-        records = read_ranges(context.spark, context.config.kafka, ahead)
+        records = context.read(ahead)
         heads = {table: sync.history.head.position for table, sync in tables.items() if sync.history is not None}
-        found = survey(records, {(item.topic, item.partition): item.end for item in step}, heads)
+        ends_of_step = {(item.topic, item.partition): item.end for item in step}
+        found = survey(records, events_in(context, records), ends_of_step, heads)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)

@@ -1,56 +1,71 @@
-"""From the stretches Spark found to sightings: sample records fetched and parsed, once for each schema text."""
+"""From the stretches Spark found to sightings: sample records fetched and parsed, once for each schema."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import DataFrame
+
 from cdc_sync.context import Context
-from cdc_sync.debezium.envelope import (
-    first_row_betrays_default,
-    first_row_holds_default,
-    read_source,
-    split,
-)
+from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
 from cdc_sync.errors import TransientError
-from cdc_sync.events import KafkaPosition
+from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.kafka import Record
+from cdc_sync.limits import too_long, too_much
+from cdc_sync.naming import Route
 from cdc_sync.plan import Sighting
-from cdc_sync.spark.observe import Stretch, seen_in_stream
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.readings import with_declared_key
+from cdc_sync.samples import read_sample
+from cdc_sync.schemabook import KnownSchema
+from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.observe import Stretch, schemas, seen_in_stream
+from cdc_sync.spark.source import OffsetRange
 
 
-def sightings_of(context: Context, history: History | None, stretches: Sequence[Stretch]) -> tuple[Sighting, ...]:
+def sightings_of(
+    context: Context, history: History | None, route: Route, stretches: Sequence[Stretch]
+) -> tuple[Sighting, ...]:
     """Turn the stretches of one table into sightings; stretches whose schema cannot be read give none."""
     found: list[Sighting] = []
     before = _InEffect.of(history)
     for stretch in sorted(stretches, key=lambda item: (item.position, item.kafka)):
         record = sample(context, stretch.kafka)
         assert record.value is not None
-        known = context.book.learn(record.key, record.value)
+        known = context.book.learn(record.key, record.value, record.headers, digest=stretch.digest)
         if known.schema is None or known.fingerprint is None:
             continue
-        payload = split(record.value).payload
-        source = read_source(payload)
+        event = read_sample(context.book, record, digest=stretch.digest)
+        source = event.source
         sighting = Sighting(
             table=stretch.table,
             position=stretch.position,
             kafka=stretch.kafka,
-            schema=known.schema,
+            schema=with_declared_key(known.schema, route),
             fingerprint=known.fingerprint,
             snapshot=source.op == "r",
             append_only=source.append_only,
             truncate=source.op == "t",
             partitions=len(context.kafka.ends([stretch.kafka.topic]).get(stretch.kafka.topic, {})),
-            holds_default=first_row_holds_default(known.schema, payload),
-            betrays_default=first_row_betrays_default(known.schema, payload),
+            exceeded=_exceeded(context, stretch.table, known),
+            opaque_key=known.key_schema is None and bool(record.key),
+            holds_default=first_row_holds_default(known.schema, event.row),
+            betrays_default=first_row_betrays_default(known.schema, event.row),
             before_seen_in_stream=_was_streamed(context, before, stretch),
         )
         found.append(sighting)
         if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
             before = _InEffect(kafka=stretch.kafka, snapshot=sighting.snapshot, fingerprint=known.fingerprint)
     return tuple(found)
+
+
+def _exceeded(context: Context, table: TableId, known: KnownSchema) -> tuple[str, str] | None:
+    limits = context.config.limits
+    found = too_long(table, limits)
+    if found is None and known.value_schema is not None:
+        found = too_much(known.value_schema, limits)
+    return None if found is None else (found.reason, found.remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +99,26 @@ def _was_streamed(context: Context, before: _InEffect | None, stretch: Stretch) 
     )
     if not between.size:
         return False
-    return seen_in_stream(read_ranges(context.spark, context.config.kafka, (between,)), stretch.table)
+    records = context.read((between,))
+    return seen_in_stream(records, events_in(context, records), stretch.table)
+
+
+def events_in(context: Context, records: DataFrame) -> EventReader:
+    """Return how to read the events of a range; schemas that are needed for it are learnt first.
+
+    Raises:
+        RegistryUnavailable: if one of them is not known and the registry does not answer.
+    """
+    reader = context.events()
+    if not context.must_learn_first:
+        return reader
+    found = schemas(records, reader)
+    for digest, place in found.items():
+        if digest and context.book.get(digest) is None:
+            record = sample(context, place)
+            assert record.value is not None
+            context.book.learn(record.key, record.value, record.headers, digest=digest)
+    return context.events(found)
 
 
 def sample(context: Context, at: KafkaPosition) -> Record:

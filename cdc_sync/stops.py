@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cdc_sync.spark.compile import AMBIGUOUS_NULL, KEY_IS_FALLBACK, PAUSING, PLACEHOLDER_FOUND, TRUNCATE
+from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
+from cdc_sync.spark.problems import (
+    AMBIGUOUS_NULL,
+    KEY_IS_FALLBACK,
+    NO_IMAGE,
+    PAUSING,
+    TRUNCATE,
+)
 from cdc_sync.spark.source import OffsetRange
 
 
@@ -42,14 +49,15 @@ _REASONS = {
         "the source table was truncated, which is not carried out yet",
         "empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
     ),
-    PLACEHOLDER_FOUND: (
-        "an event leaves an unchanged large value out (placeholder), and keeping the target's value is not "
-        "carried out yet",
-        "set REPLICA IDENTITY FULL for the source table, then snapshot it again",
-    ),
     KEY_IS_FALLBACK: (
         "a delete names the key 0 or '', which the connector makes up under REPLICA IDENTITY USING INDEX",
-        "set REPLICA IDENTITY DEFAULT or FULL for the source table, then snapshot it again",
+        "declare the index's columns as `key` of the table, or set REPLICA IDENTITY DEFAULT or FULL at the source; "
+        "then snapshot it again",
+    ),
+    NO_IMAGE: (
+        "the table has no key, and an event does not hold the row before the change, so no row can be found by it",
+        "set REPLICA IDENTITY FULL at the source, or declare `key` or `mode: append` for the table, then snapshot it "
+        "again",
     ),
     AMBIGUOUS_NULL: (
         "a value equals its nullable column's default, and this connector sends NULL as the default",
@@ -66,4 +74,30 @@ def missing_row(ranges: Sequence[OffsetRange]) -> Pause:
         "(the table was renamed, or the topic's first records were deleted)",
         remedy="snapshot the table again, or set policy.missing_rows: insert",
         at=f"{first.topic}[{first.partition}]@{first.start}",
+    )
+
+
+_SNAPSHOT_AGAIN = (
+    "set REPLICA IDENTITY FULL for the source table and snapshot it again, or set policy.missing_rows: insert, which "
+    "writes NULL for such values and counts them"
+)
+
+
+def unknown_value(ranges: Sequence[OffsetRange]) -> Pause:
+    """Say why a table stops before ranges with a row whose value nobody knows."""
+    first = ranges[0]
+    return Pause(
+        reason="an event leaves an unchanged large value out (placeholder), and the target has no row to keep it from",
+        remedy=_SNAPSHOT_AGAIN,
+        at=f"{first.topic}[{first.partition}]@{first.start}",
+    )
+
+
+def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
+    """Say why a table stops before a create that leaves values out and whose old row is not found."""
+    return Pause(
+        reason="a row changed its key, the event under the new key leaves an unchanged large value out (placeholder), "
+        "and the row under the old key is not found",
+        remedy=_SNAPSHOT_AGAIN,
+        at=f"{ranges[0].topic}[{create.partition}]@{create.offset}",
     )

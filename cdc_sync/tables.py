@@ -11,6 +11,7 @@ from cdc_sync.config import route
 from cdc_sync.context import Context
 from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
 from cdc_sync.events import TableId
+from cdc_sync.limits import Window, too_many_tables
 from cdc_sync.naming import Route, check_routes
 from cdc_sync.stops import Pause
 from cdc_sync.tablesync import TableSync
@@ -25,6 +26,7 @@ class Tables:
         self._topics: dict[str, set[TableId]] = {}
         self._ignored: set[TableId] = set()
         self._lock = threading.Lock()
+        self._new = Window(context.config.limits.max_new_tables_per_hour)
 
     def all(self) -> tuple[TableSync, ...]:
         """Return every routed table, ordered by name."""
@@ -81,6 +83,10 @@ class Tables:
         if wanted is None:
             return None
         made = TableSync(self._context, wanted)
+        if self._is_new(table) and not self._new.take():
+            said = too_many_tables(self._context.config.limits)
+            made.refuse(Pause(reason=said.reason, remedy=said.remedy))
+            return made
         clash = self._clash(wanted)
         if clash is not None:
             made.refuse(Pause(reason=clash, remedy="give one of the two tables another target"))
@@ -92,6 +98,9 @@ class Tables:
         except CdcSyncError as error:
             made.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
         return made
+
+    def _is_new(self, table: TableId) -> bool:
+        return self._context.history.find(table) is None and self._context.state.load(table) is None
 
     def _clash(self, wanted: Route) -> str | None:
         routes = [sync.route for sync in self._tables.values()]

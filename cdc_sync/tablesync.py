@@ -5,26 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, TargetError, VersionExists
-from cdc_sync.events import TableId
 from cdc_sync.history.history import History
+from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.migration import migration
+from cdc_sync.migrate.modes import Mode, mode_remedy
 from cdc_sync.naming import Route
-from cdc_sync.plan import Refusal, plan_table
+from cdc_sync.plan import Refusal, TablePlan, plan_table
 from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import sightings_of
-from cdc_sync.spark.compile import Converter
+from cdc_sync.sightings import events_in, sightings_of
+from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch, first_offsets_from
-from cdc_sync.spark.source import OffsetRange, read_ranges
-from cdc_sync.state import TableStatus
+from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
+from cdc_sync.tablestanding import TableStanding
 from cdc_sync.targets.base import TargetState
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
@@ -33,31 +32,23 @@ Ends = Mapping[tuple[str, int], int]
 
 
 _RACES = 10
+_LOOK_BACK = 1000
 
 
-class TableSync:
+class TableSync(TableStanding):
     """One source table and its target. One thread at a time works on it."""
 
     def __init__(self, context: Context, route: Route) -> None:
+        super().__init__(context.state, route)
         self._context = context
-        self.route = route
         self.lock = threading.Lock()
-        self.pause: Pause | None = None
-        self.history: History | None = None
-        self.progress: Progress | None = None
         self._stamped: int | None = None
         self._current: frozenset[str] = frozenset()
         # Read without finding anything of this table; not worth a commit, so known to this process only.
         self._passed: dict[tuple[str, int], int] = {}
-        self._unread: dict[str, dict[int, int]] = {}
         self._appends_failed = 0
-        self._warnings: tuple[str, ...] = ()
-        self._failing: str | None = None
-
-    @property
-    def table(self) -> TableId:
-        """The source table."""
-        return self.route.table
+        self._keeps_unchanged = False
+        self._versions = Window(context.config.limits.max_versions_per_hour)
 
     def load(self) -> None:
         """Read history and target as they are now; after a start, and after anything failed.
@@ -71,12 +62,16 @@ class TableSync:
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
+        self._load_counts()
         if state is not None:
             self._check_ours(state)
+            other = mode_remedy(state.mode, self._mode)
+            if other is not None:
+                self.refuse(Pause(reason=other[0], remedy=other[1]))
 
     def reload_after_failure(self) -> None:
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
-        if self._failing is not None:
+        if self.failing is not None:
             self.load()
 
     @property
@@ -90,6 +85,10 @@ class TableSync:
                 f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
                 "route the table elsewhere or move the target away"
             )
+
+    @property
+    def _mode(self) -> Mode:
+        return "append" if self.route.append else "upsert"
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return where the table goes on in a partition, None if it holds nothing of it."""
@@ -110,7 +109,7 @@ class TableSync:
             if known is None:
                 self._unread.setdefault(topic, {})[place[1]] = start
             if start < beginning < ends[place]:
-                self._pause(
+                self.refuse(
                     Pause(
                         reason=f"offsets {start} to {beginning - 1} of {topic}[{place[1]}] were deleted from the topic "
                         "before they were read",
@@ -126,7 +125,7 @@ class TableSync:
         """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""
         known = self.progress.topic_ids.get(topic) if self.progress else None
         if known is not None and known != self._context.kafka.topic_ids([topic]).get(topic, known):
-            self._pause(
+            self.refuse(
                 Pause(
                     reason=f"topic {topic} was deleted and made again, so its offsets no longer mean what they did",
                     remedy="snapshot the table again into a new target",
@@ -151,7 +150,7 @@ class TableSync:
         """
         assert self.history is not None
         plan = self._write_plan(
-            ranges, exact=False, converters=converters_for(self.history, self._known(self._current))
+            ranges, exact=False, converters=converters_for(self.history, self.route, self._known(self._current))
         )
         return self._write(plan)
 
@@ -165,15 +164,32 @@ class TableSync:
             if stretches:
                 self._mark_current(stretches)
             self._migrate()
-            mine = frozenset(stretch.digest for stretch in stretches)
-            converters = converters_for(self.history, self._known(mine), stretches)
+            mine = frozenset(stretch.digest for stretch in stretches) or self._for_deletes(ranges)
+            converters = converters_for(self.history, self.route, self._known(mine), stretches)
             if ranges and converters:
                 self._write(self._write_plan(ranges, exact=True, converters=converters))
                 ranges = ()
         if refusal is None and not rebuilding:
             self._passed |= {(item.topic, item.partition): item.end for item in ranges}
         if refusal is not None and self.pause is None:
-            self._pause(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
+            self.refuse(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
+
+    def _for_deletes(self, ranges: tuple[OffsetRange, ...]) -> frozenset[str]:
+        """Return the schemas that tell the keys of a range without rows: of flattened events, deletes have no more."""
+        if self._context.config.connector.flattened is None:
+            return frozenset()
+        if not self._current:
+            self._current = frozenset(digest for item in ranges if (digest := self._schema_before(item)) is not None)
+        return self._current
+
+    def _schema_before(self, item: OffsetRange) -> str | None:
+        for offset in range(item.start - 1, max(-1, item.start - _LOOK_BACK), -1):
+            record = self._context.kafka.peek(item.topic, item.partition, offset)
+            if record is not None and record.value:
+                known = self._context.book.learn(record.key, record.value, record.headers)
+                if known.flattened is not None:
+                    return known.digest
+        return None
 
     def _head_number(self) -> int:
         return self.history.head.number if self.history else 0
@@ -182,7 +198,7 @@ class TableSync:
         """Record the versions that stretches lead to, and touch no target."""
         if self.history is None:
             self.history = self._context.history.find(self.table)
-        refusal = self._plan_and_record(stretches)
+        refusal = self._plan_and_record(stretches, replaying=True)
         if refusal is not None:
             self.pause = Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka))
 
@@ -190,17 +206,27 @@ class TableSync:
         found = [self._context.book.get(digest) for digest in sorted(digests)]
         return [known for known in found if known is not None and known.schema is not None]
 
-    def _plan_and_record(self, stretches: Sequence[Stretch]) -> Refusal | None:
+    def _within_the_hour(self, plan: TablePlan) -> TablePlan:
+        """Stop before a version for which there is no room any more."""
+        granted = self._versions.take(len(plan.versions))
+        if granted == len(plan.versions):
+            return plan
+        first, said = plan.versions[granted], too_many_versions(self._context.config.limits)
+        refusal = Refusal(reason=said.reason, remedy=said.remedy, position=first.position, kafka=first.kafka)
+        return replace(plan, versions=plan.versions[:granted], refusal=refusal)
+
+    def _plan_and_record(self, stretches: Sequence[Stretch], *, replaying: bool = False) -> Refusal | None:
         """Record the versions the stretches lead to; a lost race reloads and plans again, a bounded number of times."""
         for _ in range(_RACES):
-            sightings = sightings_of(self._context, self.history, stretches)
+            sightings = sightings_of(self._context, self.history, self.route, stretches)
             plan = plan_table(
                 self.history,
                 sightings,
                 self.route,
                 self._context.target.capabilities,
-                max_columns=self._context.config.limits.max_columns,
             )
+            if not replaying:
+                plan = self._within_the_hour(plan)
             try:
                 for version in plan.versions:
                     self._context.history.append(version)
@@ -212,7 +238,7 @@ class TableSync:
                 self.history = History(table=self.table, versions=(*former, *plan.versions))
                 for version in plan.versions:
                     get_logger().info("schema version recorded", table=str(self.table), version=version.number)
-            self._warnings = tuple(dict.fromkeys((*self._warnings, *plan.warnings)))
+            self._keep(plan.warnings)
             return plan.refusal
         raise HistoryError(
             f"Cannot record the schema of {self.table}: another writer keeps recording versions; "
@@ -231,8 +257,8 @@ class TableSync:
         context = self._context
         cuts: dict[tuple[str, int], int] = {}
         if refusal.position.parts and len(ranges) > 1:
-            records = read_ranges(context.spark, context.config.kafka, ranges)
-            cuts = first_offsets_from(records, self.table, refusal.position)
+            records = context.read(ranges)
+            cuts = first_offsets_from(records, events_in(context, records), self.table, refusal.position)
         own = (refusal.kafka.topic, refusal.kafka.partition)
         cuts[own] = refusal.kafka.offset
         cut = (replace(item, end=min(item.end, cuts.get((item.topic, item.partition), item.end))) for item in ranges)
@@ -248,7 +274,7 @@ class TableSync:
             )
         stamped = self.history.version(self._stamped) if self._stamped is not None else None
         rows_at = self.history.version(self.progress.version) if self.progress else None
-        steps = migration(stamped, rows_at, head)
+        steps = migration(stamped, rows_at, head, mode=self._mode)
         if not steps.steps:
             return
         progress = replace(self.progress or Progress(version=head.number), version=head.number)
@@ -271,6 +297,7 @@ class TableSync:
             exact=exact,
             progress=self.progress,
             may_append=self._appends_failed < 3,
+            keep_unchanged=self._keeps_unchanged,
         )
 
     def _write(self, plan: WritePlan) -> bool:
@@ -279,67 +306,12 @@ class TableSync:
             return False
         self.progress = outcome.progress
         self._appends_failed = 0 if outcome.appended else self._appends_failed + (1 if outcome.tried_append else 0)
+        self._keeps_unchanged = self._keeps_unchanged or outcome.left_out
+        if outcome.unknown_values:
+            self._count("values unknown, NULL stored", outcome.unknown_values)
         if outcome.replaces_null:
             self._warn_of_replaced_null(plan.head.schema)
         if outcome.stop is not None:
-            self._pause(outcome.stop)
+            self.refuse(outcome.stop)
         self.save_status()
         return True
-
-    def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
-        names = [column.name for column in schema.live if column.optional and column.default is not None]
-        if names:
-            self._warn(
-                f"a NULL in {', '.join(names)} arrives as the column's default; set "
-                "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
-            )
-
-    def refuse(self, pause: Pause) -> None:
-        """Pause from outside."""
-        self._pause(pause)
-
-    def _pause(self, pause: Pause) -> None:
-        if self.pause is None:
-            get_logger().warning(
-                "table paused", table=str(self.table), reason=pause.reason, remedy=pause.remedy, at=pause.at
-            )
-        self.pause = pause
-        self.save_status()
-
-    def fail(self, error: Exception) -> None:
-        """Note that an attempt failed; the next batch tries again from what the target says."""
-        self._failing = str(error)
-        get_logger().error("table failed", table=str(self.table), error=str(error))
-        self.save_status()
-
-    def recovered(self) -> None:
-        """Note that the last attempt went well."""
-        if self._failing is not None:
-            self._failing = None
-            self.save_status()
-
-    def _warn(self, text: str) -> None:
-        """Keep a warning for `status`; the same text once."""
-        if text not in self._warnings:
-            self._warnings = (*self._warnings, text)
-            get_logger().warning("warning", table=str(self.table), warning=text)
-
-    def save_status(self) -> None:
-        """Write the table's status for `cdc-sync status`."""
-        state: Literal["running", "paused", "failing"] = (
-            "paused" if self.pause else "failing" if self._failing else "running"
-        )
-        self._context.state.save(
-            TableStatus(
-                table=self.table,
-                target=str(self.route.target),
-                state=state,
-                version=self.history.head.number if self.history else None,
-                reason=self.pause.reason if self.pause else self._failing,
-                remedy=self.pause.remedy if self.pause else None,
-                paused_at=self.pause.at if self.pause else None,
-                # Without progress the topics are kept all the same: a later run must find the table there again.
-                offsets=self.progress.offsets if self.progress else self._unread,
-                warnings=self._warnings,
-            )
-        )

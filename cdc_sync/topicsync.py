@@ -6,18 +6,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cdc_sync.aside import set_aside
+from structlog import get_logger
+
+from cdc_sync.aside import NOT_READABLE, set_aside, why_not
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import RecordKind
-from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.schemabook import KnownSchema, digest_of
-from cdc_sync.sightings import sample
-from cdc_sync.spark.compile import MALFORMED
+from cdc_sync.schemabook import KnownSchema
+from cdc_sync.sightings import events_in, sample
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests, survey
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.spark.problems import MALFORMED
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.stops import Pause
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import Ends, TableSync
+
+_SHARED = Pause(
+    reason="flattened events of several tables share this topic, and a delete does not say whose it is",
+    remedy="give each table a topic of its own, or do not flatten the events",
+)
 
 
 class TopicSync:
@@ -31,9 +39,24 @@ class TopicSync:
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
         self.other: Counter[str] = Counter()
+        self.waiting: str | None = None
+        """Why the topic stands although no table of it is paused; it is tried again. None if it does not."""
 
     def advance(self, ends: Ends) -> None:
         """Bring every table of the topic that can go on to the ends, in steps of bounded size."""
+        try:
+            self._advance(ends)
+            self.waiting = None
+        except RegistryUnavailable as error:
+            # Only this topic needs a schema that was never seen; the others go on.
+            if self.waiting is None:
+                get_logger().error("topic waits", topic=self._topic, error=str(error))
+            self.waiting = str(error)
+            for table in self._tables.of(self._topic):
+                if table.pause is None:
+                    table.fail(error)
+
+    def _advance(self, ends: Ends) -> None:
         if not self._behind(ends):
             return
         limit = self._context.config.job.max_offsets_per_batch
@@ -124,7 +147,7 @@ class TopicSync:
             for offset in range(item.end - 1, max(item.start, item.end - 4) - 1, -1):
                 record = self._context.kafka.peek(item.topic, item.partition, offset)
                 if record is not None and record.value is not None:
-                    if not table.knows(digest_of(record.key, record.value)):
+                    if not table.knows(self._context.book.digest_of(record.key, record.value, record.headers)):
                         return False
                     break
         return True
@@ -135,6 +158,7 @@ class TopicSync:
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)
+        shared = self._is_shared(found, by_table)
         for table_id in sorted({*by_table, *(table.table for table in active)}):
             table = self._tables.add(table_id, topics=(self._topic,))
             if table is None:
@@ -142,8 +166,18 @@ class TopicSync:
                 continue
             if table.table in self._failed or not table.check_topic(self._topic):
                 continue
+            if shared:
+                table.refuse(_SHARED)
+                continue
             self._advance_table(table, step, by_table.get(table_id, []))
         self._account(step)
+
+    def _is_shared(self, found: Survey, by_table: Mapping[TableId, Sequence[Stretch]]) -> bool:
+        """Whether flattened events of several tables are mixed: a delete that is a key alone is then nobody's."""
+        if len({*by_table, *(table.table for table in self._tables.of(self._topic))}) < 2:
+            return False
+        known = (self._context.book.get(stretch.digest) for stretch in found.stretches)
+        return any(item is not None and item.flattened is not None for item in known)
 
     def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> Survey:
         """Survey a step; on several partitions look ahead, for an older schema may come first in another one."""
@@ -160,9 +194,10 @@ class TopicSync:
         self, ranges: tuple[OffsetRange, ...], step: tuple[OffsetRange, ...], active: Sequence[TableSync]
     ) -> Survey:
         context = self._context
-        records = read_ranges(context.spark, context.config.kafka, _existing(context, ranges))
+        records = context.read(_existing(context, ranges))
         heads = {table.table: table.history.head.position for table in active if table.history is not None}
-        return survey(records, {(item.topic, item.partition): item.end for item in step}, heads)
+        ends = {(item.topic, item.partition): item.end for item in step}
+        return survey(records, events_in(context, records), ends, heads)
 
     def _holds_news(self, found: Survey) -> bool:
         """Whether a table has more than one schema here, or one that is not its head's."""
@@ -214,8 +249,12 @@ class TopicSync:
     def _account_others(self, step: tuple[OffsetRange, ...], found: Survey) -> None:
         """Count what is no change of a table, and set aside what cannot be understood."""
         # By schema text and whether the record is an event: one with a damaged payload has its neighbours' schema.
-        reasons: dict[tuple[str, bool], str] = {}
+        # None where records have nothing in common, so that each tells its own.
+        reasons: dict[tuple[str, bool], str | None] = {}
         for item in found.others:
+            if not item.digest:
+                reasons["", False] = None
+                continue
             reason = self._reason(item.digest, item.first, item.count)
             if reason is None:
                 continue
@@ -223,32 +262,33 @@ class TopicSync:
         for stretch in found.stretches:
             known = self._context.book.get(stretch.digest) or self._learn(stretch)
             if known.broken is not None:
-                reasons[stretch.digest, True] = known.broken
+                reasons[stretch.digest, True] = self._refusal(stretch.kafka, known) or known.broken
         if reasons:
             self._set_aside(step, reasons)
 
     def _learn(self, stretch: Stretch) -> KnownSchema:
         record = sample(self._context, stretch.kafka)
         assert record.value is not None
-        return self._context.book.learn(record.key, record.value)
+        return self._context.book.learn(record.key, record.value, record.headers, digest=stretch.digest)
 
     def _reason(self, digest: str, first: KafkaPosition, count: int) -> str | None:
         """Return why such records are set aside, None if they are known and carry no rows."""
-        if not digest:
-            return "not JSON with a schema, as Kafka Connect's JsonConverter writes it"
         record = sample(self._context, first)
         assert record.value is not None
-        known = self._context.book.learn(record.key, record.value)
+        known = self._context.book.learn(record.key, record.value, record.headers, digest=digest)
         if known.broken is not None:
-            return known.broken
+            return self._refusal(first, known) or known.broken
         if known.kind is RecordKind.TABLE_CHANGE:
             return MALFORMED
         if known.kind is RecordKind.UNKNOWN:
-            return "a record that is neither a change of a table nor of Debezium's own"
+            return self._refusal(first, known) or NOT_READABLE
         self.other[known.kind.value] += count
         return None
 
-    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str]) -> None:
+    def _refusal(self, at: KafkaPosition, known: KnownSchema) -> str | None:
+        return why_not(self._context, sample(self._context, at), known)
+
+    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str | None]) -> None:
         context = self._context
         fresh = tuple(
             OffsetRange(
@@ -262,10 +302,10 @@ class TopicSync:
         fresh = tuple(item for item in fresh if item.size)
         if not fresh:
             return
-        records = read_ranges(context.spark, context.config.kafka, fresh)
-        found = offsets_with_digests(records, sorted({digest for digest, _ in reasons}))
-        told = ((place, reasons.get((digest, is_event))) for place, digest, is_event in found)
-        set_aside(context, ((place, reason) for place, reason in told if reason is not None))
+        records = context.read(fresh)
+        found = offsets_with_digests(records, events_in(context, records), sorted({digest for digest, _ in reasons}))
+        mine = ((place, (digest, is_event)) for place, digest, is_event in found)
+        set_aside(context, ((place, reasons[which]) for place, which in mine if which in reasons))
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:

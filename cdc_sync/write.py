@@ -11,34 +11,42 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from structlog import get_logger
 
 from cdc_sync.aside import set_aside
+from cdc_sync.bounds import Lsns, highest_lsns, last_sources, only_creates, progress_after, seen_before
 from cdc_sync.context import Context
-from cdc_sync.debezium.envelope import Source, read_source, split
-from cdc_sync.errors import TargetError, WireError
+from cdc_sync.debezium.envelope import Source
+from cdc_sync.debezium.forms import Opaque
+from cdc_sync.errors import TargetError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.keeping import Keeping, Unlinked, before_creates
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
-from cdc_sync.readings import readings
+from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
+from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE, value_column
-from cdc_sync.spark.compile import UNKNOWN_SCHEMA, Converter, convert
-from cdc_sync.spark.latest import latest
+from cdc_sync.spark.compile import convert, unchangeable
+from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.observe import Stretch, inspect, offsets_with_problem
-from cdc_sync.spark.source import OffsetRange, read_ranges
-from cdc_sync.stops import Pause, cut_at_stops, missing_row
-from cdc_sync.targets.base import MISSING_ROW, Batch
+from cdc_sync.spark.problems import PLACEHOLDER_FOUND, UNKNOWN_SCHEMA
+from cdc_sync.spark.recognise import has_payload
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.stops import Pause, cut_at_stops, missing_row, unknown_value, unlinked_create
+from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"
 _RAISED = "cdc_sync found: "
-_LOOK_BACK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,8 @@ class WritePlan:
         exact: the converters are for every schema the table has in the ranges, so any other record is not the
             table's. Without it, a record of another schema means that the range must be surveyed first.
         may_append: adding rows without looking for their keys may be tried, where the records allow it.
+        require_links: a create that takes values over from a row that is not found is not written.
+        keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
     """
 
     table: TableId
@@ -59,6 +69,18 @@ class WritePlan:
     exact: bool
     progress: Progress | None
     may_append: bool
+    keep_unchanged: bool = False
+    require_links: bool = True
+
+    @property
+    def shape(self) -> Shape:
+        """How the rows of events are found."""
+        return shape_of(self.route, self.head.schema)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows may keep what the target has."""
+        return self.keep_unchanged and self.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,33 +89,42 @@ class Outcome:
 
     Attributes:
         replaces_null: the events show that the connector sends a NULL as its column's default.
+        left_out: events left unchanged values out, so later ones may too.
+        unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
     """
 
     progress: Progress | None
     stop: Pause | None = None
     replaces_null: bool = False
+    left_out: bool = False
+    unknown_values: int = 0
     appended: bool = False
     tried_append: bool = False
 
 
 def converters_for(
-    history: History, known: Iterable[KnownSchema], stretches: Sequence[Stretch] = ()
+    history: History, route: Route, known: Iterable[KnownSchema], stretches: Sequence[Stretch] = ()
 ) -> tuple[Converter, ...]:
     """Build the converters for some schemas of a table, to the head."""
     first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
     found = []
     for item in known:
-        if item.schema is None or item.fingerprint is None or not item.schema.key:
-            continue  # a truncate has no key, and a table without one is never written
+        if item.schema is None or item.fingerprint is None:
+            continue
+        # A changelog finds no rows by the record's key, but it is all that a delete may have.
+        schema = item.schema if route.append else with_declared_key(item.schema, route)
+        if not schema.key and history.head.schema.primary_key:
+            continue  # a truncate has no key
         at = first_seen.get(item.digest, history.head.position)
         for reading in readings(history, item.schema, item.fingerprint, at):
             found.append(
                 Converter(
-                    key_prefix=item.key_prefix,
-                    value_prefix=item.value_prefix,
+                    key_form=item.key_form if route.key is None else Opaque(),
+                    value_form=item.value_form,
                     table=history.table,
-                    schema=item.schema,
-                    projection=reading.projection,
+                    schema=schema,
+                    flattened=item.flattened,
+                    projection=without_initials(reading.projection) if route.append else reading.projection,
                     from_position=reading.from_position,
                     to_position=reading.to_position,
                 )
@@ -107,12 +138,14 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
     Raises:
         TargetError: if the target refuses, and the records are not the reason.
     """
-    last = {item.partition: _last_source(context, item) for item in plan.ranges}
+    last = last_sources(context, plan.ranges)
     empty = plan.progress is None
-    append = empty or (plan.may_append and _seen_before(plan) is not None and _only_creates(context, plan, last))
+    by_key = plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
+    append = by_key and not plan.keep_unchanged and (empty or (plan.may_append and _may_append(context, plan, last)))
+    replaces_null = any(source.null_is_default for source in last.values() if source)
     try:
-        outcome = _attempt(context, plan, bounds=_highest_lsns(last), append=append, empty=empty)
-        return replace(outcome, replaces_null=any(source.null_is_default for source in last.values() if source))
+        outcome = _attempt(context, plan, bounds=highest_lsns(last), append=append, empty=empty)
+        return replace(outcome, replaces_null=replaces_null)
     except _Found as found:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))
@@ -121,21 +154,28 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
             return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+        if found.problem == UNKNOWN_VALUE:
+            return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
+        if found.problem == PLACEHOLDER_FOUND:
+            kept = write_range(context, replace(plan, keep_unchanged=True, may_append=False))
+            return replace(kept, left_out=True)
         return _write_inspected(context, plan, empty=empty)
+    except Unlinked as unlinked:
+        return _write_before(context, plan, unlinked)
 
 
-Lsns = Mapping[int, int]
-"""Partition -> source LSN; a partition that is missing is one for which it is not known."""
+def _write_before(context: Context, plan: WritePlan, unlinked: Unlinked) -> Outcome:
+    """Write up to creates whose deletes another partition may have yet to bring; stop where nothing is left of it."""
+    ranges = before_creates(plan.ranges, unlinked.creates)
+    if ranges and sum(item.size for item in ranges) < sum(item.size for item in plan.ranges):
+        return write_range(context, replace(plan, ranges=ranges))
+    if plan.route.policy.missing_rows == "insert":
+        return write_range(context, replace(plan, require_links=False))
+    return Outcome(progress=_unchanged(plan), stop=unlinked_create(plan.ranges, unlinked.creates[0]), left_out=True)
 
 
-def _seen_before(plan: WritePlan) -> Lsns | None:
-    """Return the LSN up to which events of each range may be in the table already, None if one is not known."""
-    found = {
-        item.partition: plan.progress.highest_lsn(item.topic, item.partition) if plan.progress else 0
-        for item in plan.ranges
-    }
-    known = {partition: lsn for partition, lsn in found.items() if lsn is not None}
-    return known if len(known) == len(found) else None
+def _may_append(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
+    return seen_before(plan.progress, plan.ranges) is not None and only_creates(context, plan.ranges, last)
 
 
 class _Found(Exception):
@@ -157,28 +197,21 @@ def _attempt(
 ) -> Outcome:
     """Write once; `inspected` ranges have had their bad records set aside, which are left out."""
     started = time.monotonic()
-    converted = _converted(context, plan)
+    events = events_of(_converted(context, plan), plan.head.schema, plan.shape)
     if inspected:
-        converted = converted.where(F.col(PROBLEM).isNull())
+        events = events.where(F.col(PROBLEM).isNull())
     else:
-        converted = _failing(converted, plan, bounds=bounds, append=append and not empty)
-    rows = latest(converted, plan.head.schema)
-    require_rows = plan.route.policy.missing_rows == "pause"
-    if empty:
-        rows = rows.where(~F.col(DELETED))
-        if require_rows:
-            rows = _failing_without_create(rows, plan.head.schema)
-    progress = _progress_after(context, plan, bounds)
-    batch = Batch(
-        rows=rows,
-        schema=plan.head.schema,
-        progress=progress,
-        append=append,
-        require_rows=require_rows,
-    )
+        events = _failing(events, plan, bounds=bounds, append=append and not empty)
+    progress = progress_after(context, _unchanged(plan), plan.head.number, plan.ranges, bounds)
+    unknown = 0
     try:
+        batch = _batch(plan, events, progress, append=append, empty=empty)
+        if plan.keeps:
+            keeping = _keeping(context, plan)
+            batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
+            unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
         context.target.write(plan.route.target, batch)
-    except TargetError as error:
+    except (TargetError, Py4JJavaError, PySparkException) as error:
         problem = _problem_in(error)
         if problem is None:
             raise
@@ -191,20 +224,59 @@ def _attempt(
         mode="append" if append else "merge",
         seconds=round(time.monotonic() - started, 3),
     )
-    return Outcome(progress=progress, appended=append, tried_append=append)
+    return Outcome(progress=progress, appended=append, tried_append=append, unknown_values=unknown)
+
+
+def _keeping(context: Context, plan: WritePlan) -> Keeping:
+    schema = plan.head.schema
+    return Keeping(
+        context=context,
+        target=plan.route.target,
+        schema=schema,
+        require_links=plan.require_links,
+        unchanged=unchangeable(plan.converters, schema, _decoding(context, plan)),
+        events=lambda ranges: events_of(_converted(context, replace(plan, ranges=ranges)), schema, plan.shape),
+    )
+
+
+def _keeping_batch(plan: WritePlan, batch: Batch, rows: DataFrame, keeping: Keeping) -> Batch:
+    require_values = plan.route.policy.missing_rows == "pause"
+    return replace(batch, rows=rows, append=False, unchanged=keeping.unchanged, require_values=require_values)
+
+
+def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bool, empty: bool) -> Batch:
+    rows = rows_of(events, plan.head.schema, plan.shape, topic=plan.ranges[0].topic)
+    require_rows = plan.route.policy.missing_rows == "pause"
+    if append and empty:
+        rows = rows.where(~F.col(DELETED))
+        if require_rows:
+            rows = _failing_without_create(rows, plan.head.schema)
+    return Batch(
+        rows=rows,
+        schema=plan.head.schema,
+        progress=progress,
+        append=append,
+        require_rows=require_rows,
+        mode="append" if plan.route.append else "upsert",
+    )
 
 
 def _converted(context: Context, plan: WritePlan) -> DataFrame:
-    records = read_ranges(context.spark, context.config.kafka, plan.ranges).where(F.col(VALUE).isNotNull())
-    converted = convert(
-        records,
-        plan.converters,
-        plan.head.schema,
-        refuse_ambiguous_null=plan.route.policy.ambiguous_null == "pause",
-    )
+    decoding = _decoding(context, plan)
+    records = context.read(plan.ranges, headers=decoding.keep_unchanged)
+    if not any(converter.flattened for converter in plan.converters):
+        # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
+        records = records.where(has_payload(F.col(VALUE)))
+    converted = convert(records, plan.converters, plan.head.schema, decoding)
     if plan.exact:
         converted = converted.where(F.col(PROBLEM).isNull() | (F.col(PROBLEM) != UNKNOWN_SCHEMA))
     return converted
+
+
+def _decoding(context: Context, plan: WritePlan) -> Decoding:
+    return decoding_of(
+        context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
+    )
 
 
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
@@ -214,7 +286,7 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: boo
         problem = F.coalesce(problem, F.when(F.col(LSN) > _of_partition(bounds), F.lit(_ABOVE_BOUND)))
     if append:
         # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
-        new = (F.col(OP) == "c") & (F.col(LSN) > _of_partition(_seen_before(plan) or {}))
+        new = (F.col(OP) == "c") & (F.col(LSN) > _of_partition(seen_before(plan.progress, plan.ranges) or {}))
         problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(_NOT_APPENDABLE)))
     return converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
@@ -246,11 +318,13 @@ def _problem_in(error: Exception) -> str | None:
     found = re.search(re.escape(_RAISED) + r"([^;]*);", str(error))
     if found is not None:
         return found[1]
-    return MISSING_ROW if MISSING_ROW in str(error) else None
+    return next((problem for problem in (MISSING_ROW, UNKNOWN_VALUE) if problem in str(error)), None)
 
 
 def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
+    # What is left out is no problem to inspect for; a range without any comes out the same.
+    plan = replace(plan, keep_unchanged=True)
     converted = _converted(context, plan)
     found = inspect(converted)
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
@@ -265,7 +339,8 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     set_aside(context, found_problems)
     bounds = {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
     try:
-        outcome = _attempt(context, plan, bounds=bounds, append=empty, empty=empty, inspected=True)
+        append = empty and plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
+        outcome = _attempt(context, plan, bounds=bounds, append=append, empty=empty, inspected=True)
     except _Found as problem:
         if problem.problem == MISSING_ROW:
             return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
@@ -275,61 +350,3 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
 
 def _unchanged(plan: WritePlan) -> Progress:
     return plan.progress or Progress(version=plan.head.number)
-
-
-def _progress_after(context: Context, plan: WritePlan, bounds: Lsns) -> Progress:
-    before = plan.progress or Progress(version=plan.head.number)
-    offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
-    high_water = {topic: dict(partitions) for topic, partitions in before.high_water.items()}
-    for item in plan.ranges:
-        offsets.setdefault(item.topic, {})[item.partition] = item.end
-        seen, bound = before.highest_lsn(item.topic, item.partition), bounds.get(item.partition)
-        known = high_water.setdefault(item.topic, {})
-        if seen is None or bound is None:
-            known.pop(item.partition, None)
-        else:
-            known[item.partition] = max(seen, bound)
-    topics = {item.topic for item in plan.ranges}
-    return Progress(
-        version=plan.head.number,
-        offsets=offsets,
-        topic_ids={**before.topic_ids, **context.kafka.topic_ids(topics)},
-        high_water=high_water,
-    )
-
-
-def _last_source(context: Context, item: OffsetRange) -> Source | None:
-    """Return the source block of the last event of a range; deletes are followed by tombstones, which have none."""
-    for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
-        source = _source_at(context, item, offset)
-        if source is not None:
-            return source
-    return None
-
-
-def _highest_lsns(last: Mapping[int, Source | None]) -> Lsns:
-    """Return a bound on the source LSNs of each range, taken from its last event.
-
-    Events come in commit order, so all earlier ones lie below the last commit before the last event, or within its
-    transaction. A connector that repeats events breaks this, which the write job checks.
-    """
-    found = {partition: max(source.lsn or 0, source.last_commit or 0) for partition, source in last.items() if source}
-    return {partition: lsn for partition, lsn in found.items() if lsn}
-
-
-def _only_creates(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
-    """Whether the first and last event of each range are creates: worth trying to append."""
-    firsts = (_source_at(context, item, item.start) for item in plan.ranges)
-    return all(source is not None and source.op == "c" for source in last.values()) and all(
-        source is not None and source.op == "c" for source in firsts
-    )
-
-
-def _source_at(context: Context, item: OffsetRange, offset: int) -> Source | None:
-    record = context.kafka.peek(item.topic, item.partition, offset)
-    if record is None or record.value is None:
-        return None
-    try:
-        return read_source(split(record.value).payload)
-    except WireError:
-        return None

@@ -71,6 +71,7 @@ def produce(kafka: KafkaServer) -> Produce:
                 topic,
                 key=record.key,
                 value=record.value,
+                headers=list(record.headers),
                 partition=partition,
                 on_delivery=lambda error, message: offsets.append(-1 if error else message.offset() or 0),
             )

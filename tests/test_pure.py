@@ -17,6 +17,7 @@ PURE = (
     "cdc_sync.progress",
     "cdc_sync.plan",
     "cdc_sync.readings",
+    "cdc_sync.limits",
     "cdc_sync.schemabook",
     "cdc_sync.testing",
     "cdc_sync.spark.quote",

@@ -101,6 +101,7 @@ class PolicyOverride(_Section):
     unproven_rename: Literal["add", "pause"] | None = None
     ambiguous_null: Literal["warn", "pause"] | None = None
     missing_rows: Literal["pause", "insert"] | None = None
+    out_of_range: Literal["quarantine", "null", "clamp"] | None = None
 
 
 class PolicyDefaults(_Section):
@@ -109,6 +110,7 @@ class PolicyDefaults(_Section):
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
+    out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
 
 
 class TableRule(_Section):
@@ -118,6 +120,8 @@ class TableRule(_Section):
     pattern: Regex | None = None
     exclude: tuple[Regex, ...] = ()
     target: Text = "{schema}.{table}"
+    mode: Literal["upsert", "append"] = "upsert"
+    key: tuple[Text, ...] | None = None
     renames: Mapping[str, Text] = {}
     drops: tuple[Text, ...] = ()
     initial_values: Mapping[str, Scalar] = {}
@@ -168,6 +172,39 @@ class TableRule(_Section):
         if any(re.fullmatch(exclude, name) for exclude in self.exclude):
             return None
         return re.fullmatch(self.pattern or "", name)
+
+
+class Registry(_Section):
+    """Where Avro schemas are looked up; every schema found is kept for ever in the pipeline's own files."""
+
+    url: Text
+    type: Literal["confluent", "apicurio"] = "confluent"
+    ids: Literal["content", "global"] = "content"
+    headers: bool = False
+    timeout: Duration = timedelta(seconds=10)
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    properties: Properties = {}
+
+    @model_validator(mode="after")
+    def _url_is_one(self) -> Registry:
+        if not re.match(r"https?://", self.url):
+            problem("must begin with http:// or https://", "url")
+        return self
+
+
+class Flattened(_Section):
+    """Settings of the transform ExtractNewRecordState, as the connector has them."""
+
+    add_fields: tuple[Text, ...] = ()
+    add_fields_prefix: str = "__"
+
+
+class Connector(_Section):
+    """Settings of the connectors that events do not show, for all topics of the pipeline."""
+
+    decimal_format: Literal["base64", "numeric"] = "base64"
+    unavailable_value_placeholder: Text = "__debezium_unavailable_value"
+    flattened: Flattened | None = None
 
 
 class Catalog(_Section):
@@ -224,7 +261,12 @@ class Job(_Section):
 class Limits(_Section):
     """What is refused because no sane source sends it."""
 
+    max_message_bytes: Annotated[int, Field(ge=1)] = 16 * 1024 * 1024
     max_columns: Annotated[int, Field(ge=1)] = 2000
+    max_depth: Annotated[int, Field(ge=1, le=64)] = 32
+    max_name_length: Annotated[int, Field(ge=1)] = 255
+    max_versions_per_hour: Annotated[int, Field(ge=1)] = 1000
+    max_new_tables_per_hour: Annotated[int, Field(ge=1)] = 1000
 
 
 class Spark(_Section):
@@ -241,6 +283,8 @@ class Config(_Section):
 
     pipeline: Pipeline
     kafka: Kafka
+    registry: Registry | None = None
+    connector: Connector = Connector()
     tables: tuple[TableRule, ...]
     policy: PolicyDefaults = PolicyDefaults()
     target: Target = Field(default_factory=Target)

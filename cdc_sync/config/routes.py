@@ -41,6 +41,8 @@ def route(config: Config, table: TableId) -> Route | None:
             drops=frozenset(rule.drops),
             initials=rule.initial_values,
             policy=_policy(config.policy, rule.policy),
+            key=rule.key,
+            append=rule.mode == "append",
         )
     return None
 
@@ -101,4 +103,5 @@ def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
         unproven_rename=override.unproven_rename or defaults.unproven_rename,
         ambiguous_null=override.ambiguous_null or defaults.ambiguous_null,
         missing_rows=override.missing_rows or defaults.missing_rows,
+        out_of_range=override.out_of_range or defaults.out_of_range,
     )

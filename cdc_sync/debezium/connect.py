@@ -6,15 +6,18 @@ Source of the form: Apache Kafka, `connect/json`, `JsonConverter` and `JsonSchem
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 
 from cdc_sync.errors import WireError
 
 PRIMITIVES = frozenset(("boolean", "int8", "int16", "int32", "int64", "float", "double", "bytes", "string"))
 MAX_DEPTH = 64
 MAX_FIELDS = 10_000
+MAX_NODES = 20 * MAX_FIELDS
+"""Of a whole schema: its text may be as long as a message."""
 
 _STRUCTURAL_PARAMETERS = ("scale", "connect.decimal.precision", "length")
 
@@ -56,10 +59,21 @@ def parse(text: bytes) -> ConnectSchema:
     """Read a schema from its JSON text.
 
     Raises:
-        WireError: if the text is not a Connect schema, repeats a field, nests deeper than `MAX_DEPTH` or has a
-            struct of more than `MAX_FIELDS` fields.
+        WireError: if the text is not a Connect schema, repeats a field, nests deeper than `MAX_DEPTH`, or has a
+            struct of more than `MAX_FIELDS` fields or more than `MAX_NODES` parts.
     """
-    return _node(load_json(text, "schema", unique_members=True), 0)
+    return _node(load_json(text, "schema", unique_members=True), 0, count(1))
+
+
+def schema_of(record: object) -> ConnectSchema:
+    """Read the schema from a record's JSON as `load_json` returns it, whatever the order of its members.
+
+    Raises:
+        WireError: if it has no schema, or see `parse`.
+    """
+    if not isinstance(record, dict) or record.get("schema") is None:
+        raise WireError("Cannot read record: it carries no schema; set schemas.enable=true in the converter")
+    return _node(record["schema"], 0, count(1))
 
 
 def load_json(text: bytes, thing: str, *, unique_members: bool = False) -> object:
@@ -81,7 +95,7 @@ def load_json(text: bytes, thing: str, *, unique_members: bool = False) -> objec
     except RecursionError as error:
         raise WireError(f"Cannot read {thing}: it is nested too deeply") from error
     except (ValueError, ArithmeticError) as error:  # Arithmetic: an exponent that `Decimal` does not hold.
-        raise WireError(f"Cannot read {thing}: {error}") from error
+        raise WireError(f"Cannot read {thing}: it is not JSON: {error}") from error
     return result
 
 
@@ -115,20 +129,24 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _node(node: object, depth: int) -> ConnectSchema:
+def _node(node: object, depth: int, numbers: Iterator[int]) -> ConnectSchema:
+    if next(numbers) > MAX_NODES:
+        raise WireError(f"Cannot read schema: it has more than {MAX_NODES} parts")
     if depth > MAX_DEPTH:
         raise WireError(f"Cannot read schema: it is nested deeper than {MAX_DEPTH}")
     if not isinstance(node, dict):
         raise WireError(f"Cannot read schema: expected an object, found {type(node).__name__}")
     kind = node.get("type")
+    if not isinstance(kind, str):
+        raise WireError(f"Cannot read schema: a type is a {type(kind).__name__}, not a text")
     if kind not in PRIMITIVES and kind not in ("array", "map", "struct"):
-        raise WireError(f"Cannot read schema: {kind!r} is not a type of Kafka Connect")
+        raise WireError(f"Cannot read schema: {_short(kind)} is not a type of Kafka Connect")
 
     def child(name: str, wanted: str) -> ConnectSchema | None:
-        return _node(node.get(name), depth + 1) if kind == wanted else None
+        return _node(node.get(name), depth + 1, numbers) if kind == wanted else None
 
     return ConnectSchema(
-        type=str(kind),
+        type=kind,
         optional=node.get("optional") is True,
         name=_text(node, "name"),
         version=_integer(node, "version"),
@@ -136,27 +154,33 @@ def _node(node: object, depth: int) -> ConnectSchema:
         parameters=_parameters(node),
         default=node.get("default"),
         field=_text(node, "field"),
-        members=_members(node, depth) if kind == "struct" else (),
+        members=_members(node, depth, numbers) if kind == "struct" else (),
         items=child("items", "array"),
         keys=child("keys", "map"),
         values=child("values", "map"),
     )
 
 
-def _members(node: dict[str, object], depth: int) -> tuple[ConnectSchema, ...]:
+def _members(node: dict[str, object], depth: int, numbers: Iterator[int]) -> tuple[ConnectSchema, ...]:
     fields = node.get("fields")
     if not isinstance(fields, list):
         raise WireError("Cannot read schema: a struct has no list of fields")
     if len(fields) > MAX_FIELDS:
         raise WireError(f"Cannot read schema: {len(fields)} fields are more than {MAX_FIELDS}")
-    members = tuple(_node(member, depth + 1) for member in fields)
-    names = [member.field for member in members]
-    if None in names:
-        raise WireError("Cannot read schema: a field of a struct has no name")
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise WireError(f"Cannot read schema: the field {twice!r} is there twice")
+    members = tuple(_node(member, depth + 1, numbers) for member in fields)
+    names: set[str] = set()
+    for member in members:
+        if member.field is None:
+            raise WireError("Cannot read schema: a field of a struct has no name")
+        if member.field in names:
+            raise WireError(f"Cannot read schema: the field {_short(member.field)} is there twice")
+        names.add(member.field)
     return members
+
+
+def _short(text: str) -> str:
+    """Show a text that may be as long as a message."""
+    return repr(text if len(text) <= 80 else f"{text[:80]}…")
 
 
 def _parameters(node: dict[str, object]) -> dict[str, str]:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
 from cdc_sync.debezium.connect import ConnectSchema, structure
 from cdc_sync.debezium.literals import canonical_default
+from cdc_sync.debezium.rules import MAX_DIGITS, Rule
+from cdc_sync.debezium.type_table import CONVERSIONS
 from cdc_sync.debezium.wire import (
+    WireBigDecimal,
+    WireBits,
     WireBoolean,
     WireBytes,
     WireDate,
     WireDateText,
     WireDecimal,
+    WireField,
     WireFloat,
     WireInstant,
     WireInteger,
     WireList,
+    WireMap,
+    WireStruct,
     WireText,
     WireTime,
     WireTimestamp,
     WireTimestampText,
     WireType,
     WireUnsupported,
+    WireVariableDecimal,
 )
 from cdc_sync.errors import WireError
 from cdc_sync.schema.internal import Default
@@ -38,29 +45,38 @@ from cdc_sync.schema.types import (
     TIMESTAMP_TZ,
     DataType,
     DecimalType,
+    Field,
     FloatType,
     IntegerType,
     ListType,
+    MapType,
+    StructType,
 )
 
 __all__ = [
     "EventSchema",
+    "WireBigDecimal",
+    "WireBits",
     "WireBoolean",
     "WireBytes",
     "WireColumn",
     "WireDate",
     "WireDateText",
     "WireDecimal",
+    "WireField",
     "WireFloat",
     "WireInstant",
     "WireInteger",
     "WireList",
+    "WireMap",
+    "WireStruct",
     "WireText",
     "WireTime",
     "WireTimestamp",
     "WireTimestampText",
     "WireType",
     "WireUnsupported",
+    "WireVariableDecimal",
     "canonical_default",
     "logical_type",
     "observed",
@@ -68,14 +84,14 @@ __all__ = [
     "wire_type",
 ]
 
-MAX_DIGITS = 38
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireColumn:
     """A column of an event's row struct.
 
     Attributes:
+        name: the column's in the source.
+        field: the field's in the event, JSON member or Avro field; differs where the connector adjusts names.
         optional: whether the source accepts NULL. Postgres reports what its catalogue says when the
             connector reads it, which may be later than the event.
         default: in canonical form, None if there is none or it could not be read.
@@ -84,6 +100,7 @@ class WireColumn:
     """
 
     name: str
+    field: str
     wire: WireType
     optional: bool = True
     comment: str | None = None
@@ -107,86 +124,20 @@ class EventSchema:
     envelope_name: str
 
 
-_Rule = Callable[[ConnectSchema], WireType]
-
-
-def _decimal(schema: ConnectSchema) -> WireType:
-    name = "decimal"
-    try:
-        scale = int(schema.parameters["scale"])
-        precision = int(schema.parameters.get("connect.decimal.precision", "0"))
-    except (KeyError, ValueError):
-        return WireUnsupported(name=name, reason="its scale or precision is not a number")
-    if not 0 <= scale <= MAX_DIGITS:
-        # A negative scale of Postgres arrives modulo 2048: numeric(5,-2) as 2046.
-        return WireUnsupported(name=name, reason=f"scale {scale} is not in 0 to {MAX_DIGITS}")
-    if precision > MAX_DIGITS:
-        return WireUnsupported(name=name, reason=f"{precision} digits are more than {MAX_DIGITS}")
-    # Postgres allows numeric(3,5); five digits hold such values.
-    return WireDecimal(precision=max(precision, scale) if precision > 0 else None, scale=scale)
-
-
-def _unsupported(reason: str) -> _Rule:
-    return lambda schema: WireUnsupported(name=schema.name or schema.type, reason=reason)
-
-
-_NOT_YET = "this version of cdc_sync does not read it"
-
-_BASE: dict[str, _Rule] = {
-    "boolean": lambda _: WireBoolean(),
-    "int8": lambda _: WireInteger(bits=8),
-    "int16": lambda _: WireInteger(bits=16),
-    "int32": lambda _: WireInteger(bits=32),
-    "int64": lambda _: WireInteger(bits=64),
-    "float": lambda _: WireFloat(bits=32),
-    "double": lambda _: WireFloat(bits=64),
-    "string": lambda schema: WireText(semantic=schema.name),
-    "bytes": lambda _: WireBytes(),
-    "array": lambda schema: _array(schema),
-    "map": _unsupported(_NOT_YET),
-    "struct": _unsupported(_NOT_YET),
-}
-
-# Sources: Debezium, `io/debezium/time`, `io/debezium/data`, `JdbcValueConverters`, `TemporalPrecisionMode`;
-# Apache Kafka, `org/apache/kafka/connect/data`. A name on another physical type than here is the work of a
-# transform: the physical type is trusted, as for names that are not here.
-_BY_NAME: dict[tuple[str, str], _Rule] = {
-    ("bytes", "org.apache.kafka.connect.data.Decimal"): _decimal,
-    ("int32", "org.apache.kafka.connect.data.Date"): lambda _: WireDate(),
-    ("int32", "org.apache.kafka.connect.data.Time"): lambda _: WireTime(unit="milli"),
-    ("int64", "org.apache.kafka.connect.data.Timestamp"): lambda _: WireTimestamp(unit="milli"),
-    ("int32", "io.debezium.time.Date"): lambda _: WireDate(),
-    ("int32", "io.debezium.time.Time"): lambda _: WireTime(unit="milli"),
-    ("int64", "io.debezium.time.MicroTime"): lambda _: WireTime(unit="micro"),
-    ("int64", "io.debezium.time.NanoTime"): lambda _: WireTime(unit="nano"),
-    ("int64", "io.debezium.time.Timestamp"): lambda _: WireTimestamp(unit="milli"),
-    ("int64", "io.debezium.time.MicroTimestamp"): lambda _: WireTimestamp(unit="micro"),
-    ("int64", "io.debezium.time.NanoTimestamp"): lambda _: WireTimestamp(unit="nano"),
-    ("string", "io.debezium.time.ZonedTimestamp"): lambda _: WireInstant(),
-    ("string", "io.debezium.time.IsoDate"): lambda _: WireDateText(),
-    ("string", "io.debezium.time.IsoTimestamp"): lambda _: WireTimestampText(),
-    ("bytes", "io.debezium.data.Bits"): _unsupported(_NOT_YET),
-    ("array", "io.debezium.data.DoubleVector"): _unsupported(_NOT_YET),
-    ("array", "io.debezium.data.FloatVector"): _unsupported(_NOT_YET),
-    ("struct", "io.debezium.data.VariableScaleDecimal"): _unsupported(
-        "each value has its own scale; give the column a scale, or set decimal.handling.mode in the connector"
-    ),
-}
-
-
-def _array(schema: ConnectSchema) -> WireType:
-    if schema.items is None:
-        return WireUnsupported(name="array", reason="its element has no type")
-    element = wire_type(schema.items)
-    if isinstance(element, WireUnsupported):
-        return WireUnsupported(name=f"array of {element.name}", reason=element.reason)
-    return WireList(element=element, element_optional=schema.items.optional)
+_RULES: dict[tuple[str, str], Rule] = {}
+for _row in CONVERSIONS:
+    if _RULES.setdefault(_row.key, _row.rule) is not _row.rule:
+        raise AssertionError(f"two rules for {_row.key}")
 
 
 def wire_type(schema: ConnectSchema) -> WireType:
-    """Return what values of a Connect schema look like; never fails, see `WireUnsupported`."""
-    rule = _BY_NAME.get((schema.type, schema.name or ""), _BASE[schema.type])
-    return rule(schema)
+    """Return what values of a Connect schema look like; never fails, see `WireUnsupported`.
+
+    A name on another Connect type than the table's is the work of a transform: the Connect type is trusted, as for
+    names that are not in the table.
+    """
+    rule = _RULES.get((schema.type, schema.name or "")) or _RULES[schema.type, ""]
+    return rule(schema, wire_type)
 
 
 def wire_column(schema: ConnectSchema) -> WireColumn:
@@ -194,7 +145,8 @@ def wire_column(schema: ConnectSchema) -> WireColumn:
     wire = wire_type(schema)
     default, suspect = canonical_default(wire, schema.default)
     return WireColumn(
-        name=schema.field or "",
+        name=schema.parameters.get("__debezium.source.column.name") or schema.field or "",
+        field=schema.field or "",
         wire=wire,
         optional=schema.optional,
         comment=_comment(schema),
@@ -211,7 +163,10 @@ def _comment(schema: ConnectSchema) -> str | None:
 
 
 def logical_type(wire: WireType) -> DataType:
-    """Return the tracked type that holds every value of a wire type; all nested ids are 0.
+    """Return the tracked type that holds every value of a wire type.
+
+    All nested ids are 0, and every member is optional whatever the connector says: as with columns, targets never
+    enforce NOT NULL.
 
     Raises:
         WireError: for `WireUnsupported`.
@@ -223,20 +178,26 @@ def logical_type(wire: WireType) -> DataType:
             return IntegerType(bits=bits)
         case WireFloat(bits=bits):
             return FloatType(bits=bits)
-        case WireText() | WireTime():
+        case WireText() | WireTime() | WireVariableDecimal():
             return STRING
-        case WireBytes():
+        case WireBytes() | WireBits():
             return BINARY
         case WireDecimal(precision=precision, scale=scale):
             return DecimalType(precision=precision or MAX_DIGITS, scale=scale)
+        case WireBigDecimal(precision=precision):
+            return STRING if precision is None else DecimalType(precision=precision, scale=0)
         case WireDate() | WireDateText():
             return DATE
         case WireTimestamp() | WireTimestampText():
             return TIMESTAMP
         case WireInstant():
             return TIMESTAMP_TZ
-        case WireList(element=element, element_optional=optional):
-            return ListType(element_id=0, element=logical_type(element), element_optional=optional)
+        case WireList(element=element):
+            return ListType(element_id=0, element=logical_type(element))
+        case WireMap(key=key, value=value):
+            return MapType(key_id=0, key=logical_type(key), value_id=0, value=logical_type(value))
+        case WireStruct(fields=fields):
+            return StructType(fields=tuple(Field(id=0, name=f.name, type=logical_type(f.type)) for f in fields))
         case WireUnsupported(name=name, reason=reason):
             raise WireError(f"Cannot read a {name}: {reason}")
         case _:

@@ -7,12 +7,12 @@ Source of the form: Apache Kafka, `JsonConverter` with `schemas.enable=true`; De
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from cdc_sync.debezium.connect import ConnectSchema, load_json, parse
-from cdc_sync.debezium.conversions import EventSchema, wire_column
+from cdc_sync.debezium.conversions import EventSchema, WireColumn, wire_column
 from cdc_sync.debezium.literals import canonical
 from cdc_sync.debezium.position import is_append_only, last_commit, last_lsn, position_of
 from cdc_sync.errors import WireError
@@ -20,6 +20,8 @@ from cdc_sync.events import SourcePosition, TableId
 
 SCHEMA_MARKER = '{"schema":'
 PAYLOAD_MARKER = ',"payload":'
+ROUTER_FIELD = "__dbz__physicalTableIdentifier"
+"""What ByLogicalTableRouter adds to record keys, which is no column (`key.field.name`)."""
 
 
 class RecordKind(str, Enum):
@@ -192,13 +194,40 @@ def event_schema(value: ConnectSchema, key: ConnectSchema | None) -> EventSchema
         raise WireError(f"Cannot read envelope: its rows are a {after.type}, not a struct")
     if replace(before, field=None) != replace(after, field=None):
         raise WireError("Cannot read envelope: `before` and `after` have different columns")
-    if key is not None and key.type != "struct":
+    columns = tuple(wire_column(member) for member in after.members)
+    return EventSchema(columns=columns, key=key_columns(key, columns), envelope_name=value.name or "")
+
+
+ROUTER_FIELD = "__dbz__physicalTableIdentifier"
+"""What ByLogicalTableRouter adds to record keys (`key.field.name`); never a column."""
+
+
+def key_columns(key: ConnectSchema | None, columns: Sequence[WireColumn]) -> tuple[str, ...]:
+    """Return the names of the columns that a record key's fields stand for; empty if there is no key.
+
+    Raises:
+        WireError: if the key is not a struct.
+    """
+    if key is None:
+        return ()
+    if key.type != "struct":
         raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
-    return EventSchema(
-        columns=tuple(wire_column(member) for member in after.members),
-        key=tuple(member.field or "" for member in key.members) if key is not None else (),
-        envelope_name=value.name or "",
-    )
+    names = {column.field: column.name for column in columns}
+    fields = (member.field or "" for member in key.members)
+    return tuple(names.get(field, field) for field in fields if field != ROUTER_FIELD)
+
+
+def key_fields(key: ConnectSchema | None) -> tuple[str, ...]:
+    """Return the names of a record key's fields that stand for columns; empty if there is no key.
+
+    Raises:
+        WireError: if the key is not a struct.
+    """
+    if key is None:
+        return ()
+    if key.type != "struct":
+        raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
+    return tuple(member.field or "" for member in key.members if member.field != ROUTER_FIELD)
 
 
 def read_source(payload: bytes | Mapping[str, object]) -> Source:
@@ -238,37 +267,24 @@ def _null_is_default(snapshot: object, op: object) -> bool | None:
     return True if snapshot == "false" else None
 
 
-def first_row_holds_default(schema: EventSchema, payload: bytes | Mapping[str, object]) -> frozenset[str]:
-    """Return the names of the columns whose value in `after` is the default the schema shows.
-
-    Raises:
-        WireError: if the payload is not a JSON object.
-    """
-    after = _object(payload).get("after")
-    if not isinstance(after, Mapping):
-        return frozenset()
+def first_row_holds_default(schema: EventSchema, row: Mapping[str, object]) -> frozenset[str]:
+    """Return the names of the columns whose value in a row, by wire field, is the default the schema shows."""
     return frozenset(
         column.name
         for column in schema.columns
-        if column.default is not None and canonical(column.wire, after.get(column.name)) == column.default
+        if column.default is not None and canonical(column.wire, row.get(column.field)) == column.default
     )
 
 
-def first_row_betrays_default(schema: EventSchema, payload: bytes | Mapping[str, object]) -> frozenset[str]:
+def first_row_betrays_default(schema: EventSchema, row: Mapping[str, object]) -> frozenset[str]:
     """Return the names of text columns whose default was cut off at a quote, as this very row shows.
 
     The Postgres connector sends the default `'it''s'` as `it`; a row that got the default then holds more than that.
-
-    Raises:
-        WireError: if the payload is not a JSON object.
     """
-    after = _object(payload).get("after")
-    if not isinstance(after, Mapping):
-        return frozenset()
     return frozenset(
         column.name
         for column in schema.columns
-        if isinstance(column.default, str) and str(after.get(column.name)).startswith(f"{column.default}'")
+        if isinstance(column.default, str) and str(row.get(column.field)).startswith(f"{column.default}'")
     )
 
 

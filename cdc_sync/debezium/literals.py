@@ -12,6 +12,8 @@ from decimal import Decimal
 from typing_extensions import assert_never
 
 from cdc_sync.debezium.wire import (
+    WireBigDecimal,
+    WireBits,
     WireBoolean,
     WireBytes,
     WireDate,
@@ -21,18 +23,23 @@ from cdc_sync.debezium.wire import (
     WireInstant,
     WireInteger,
     WireList,
+    WireMap,
+    WireStruct,
     WireText,
     WireTime,
     WireTimestamp,
     WireTimestampText,
     WireType,
     WireUnsupported,
+    WireVariableDecimal,
 )
 from cdc_sync.schema.internal import Default
 
 _PER_SECOND = {"milli": 1_000, "micro": 1_000_000, "nano": 1_000_000_000}
 _EPOCH = datetime(1970, 1, 1)
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?")
+# A default has at most as many digits as its column: Postgres' NUMERIC(1000,1000), or its scales modulo 2048.
+_MAX_SHIFT, _MAX_BYTES = 3_100, 1_300
 _ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 # As Postgres writes them in its catalogue; in small letters they are ordinary texts, such as the role "user".
 _KEYWORDS = frozenset(
@@ -88,11 +95,13 @@ def canonical(wire: WireType, value: object) -> Default:
             return _float(value)
         case WireText():
             return value if isinstance(value, str) else None
-        case WireBytes():
+        case WireBytes() | WireBits():
             raw = _bytes(value)
             return None if raw is None else raw.hex()
         case WireDecimal(precision=precision, scale=scale):
             return _decimal(value, precision or 38, scale)
+        case WireBigDecimal(precision=precision, scale=scale, shown=shown):
+            return _decimal(value, precision, shown, sent_scale=scale)
         case WireDate():
             return _date(value)
         case WireDateText():
@@ -105,7 +114,8 @@ def canonical(wire: WireType, value: object) -> Default:
             return _iso(value, zoned=True)
         case WireTime(unit=unit):
             return _time(value, unit)
-        case WireList() | WireUnsupported():
+        case WireVariableDecimal() | WireList() | WireMap() | WireStruct() | WireUnsupported():
+            # Connect has no defaults for structs, and no database constants for the others.
             return None
         case _:
             assert_never(wire)
@@ -117,7 +127,7 @@ def _is_placeholder(wire: WireType, literal: Default) -> bool:
             text = str(literal)
             is_expression = text in _KEYWORDS or ")::" in text or text.endswith("()") or "''" in text
             return not text or is_expression or (semantic == "io.debezium.data.Uuid" and text == _ZERO_UUID)
-        case WireDecimal():
+        case WireDecimal() | WireBigDecimal():
             return not Decimal(str(literal))
         case WireDate() | WireDateText():
             return literal == "1970-01-01"
@@ -153,16 +163,25 @@ def _bytes(value: object) -> bytes | None:
         return None
 
 
-def _decimal(value: object, precision: int, scale: int) -> str | None:
-    """Write a decimal with exactly `scale` digits after the point; `decimal.format=NUMERIC` sends a number."""
+def _decimal(value: object, precision: int | None, scale: int, *, sent_scale: int | None = None) -> str | None:
+    """Write a decimal with exactly `scale` digits after the point; `decimal.format=NUMERIC` sends a number.
+
+    Args:
+        value: base64 of the unscaled value, or a number.
+        precision: digits it may have; None for any.
+        scale: digits after the point.
+        sent_scale: the unscaled value's, where that is another.
+    """
     if isinstance(value, str):
         raw = _bytes(value)
-        unscaled = int.from_bytes(raw, "big", signed=True) if raw and len(raw) <= 32 else None
+        unscaled = int.from_bytes(raw, "big", signed=True) if raw and len(raw) <= _MAX_BYTES else None
+        if unscaled is not None and sent_scale is not None and sent_scale != scale:
+            unscaled = _shifted(unscaled, scale - sent_scale)
     else:
         unscaled = _unscaled(value, scale)
-    if unscaled is None or abs(unscaled) >= 10**precision:
+    if unscaled is None or (precision is not None and abs(unscaled) >= 10**precision):
         return None
-    digits = f"{abs(unscaled):0{scale + 1}d}"
+    digits = _digits(abs(unscaled)).rjust(scale + 1, "0")
     text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
     return f"-{text}" if unscaled < 0 else text
 
@@ -172,20 +191,32 @@ def _unscaled(value: object, scale: int) -> int | None:
         return None
     sign, digits, exponent = Decimal(value).as_tuple()
     shift = int(exponent) + scale
-    if shift > 38 or len(digits) > 100:
+    if shift > _MAX_SHIFT or len(digits) > _MAX_SHIFT:
         return None
-    size = int("".join(map(str, digits)))
-    if shift >= 0:
-        size *= _power_of_ten(shift)
-    else:
-        size, rest = divmod(size, _power_of_ten(min(-shift, 100)))
-        if rest:
-            return None
-    return -size if sign else size
+    size = _shifted(int("".join(map(str, digits))), shift)
+    return -size if size is not None and sign else size
+
+
+def _shifted(number: int, places: int) -> int | None:
+    """Multiply by a power of ten; None if a digit would be lost."""
+    if places >= 0:
+        return number * _power_of_ten(places)
+    if -places > _MAX_SHIFT:
+        return None if number else 0
+    whole, rest = divmod(abs(number), _power_of_ten(-places))
+    return None if rest else (whole if number >= 0 else -whole)
+
+
+def _digits(number: int) -> str:
+    # `str` refuses more than 4300 digits.
+    if number < 10**4000:
+        return str(number)
+    upper, lower = divmod(number, 10**4000)
+    return _digits(upper) + f"{lower:04000d}"
 
 
 def _power_of_ten(exponent: int) -> int:
-    return int(f"1{'0' * exponent}")
+    return int(10**exponent)
 
 
 def _date(value: object) -> str | None:

@@ -39,12 +39,17 @@ class WireText:
 
 @dataclass(frozen=True, slots=True)
 class WireBytes:
-    """Base64 with padding."""
+    """Bytes; JSON shows them in base64 with padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireBits:
+    """Bytes of a bit string: bit `i` of byte `j` is bit `8 * j + i` of the column, counted from its right end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireDecimal:
-    """Base64 of the unscaled value as a big-endian two's complement integer.
+    """Bytes of the unscaled value as a big-endian two's complement integer; with `decimal.format=NUMERIC` a number.
 
     Attributes:
         precision: digits, at most 38 and at least `scale`; None if the connector does not say.
@@ -53,6 +58,28 @@ class WireDecimal:
 
     precision: int | None
     scale: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireBigDecimal:
+    """As `WireDecimal`, with more digits than 38 or a scale that is not in 0 to 38.
+
+    Attributes:
+        scale: the unscaled value is the value times `10 ** scale`. May be negative; a negative scale of Postgres is
+            sent modulo 2048, and so are the bytes: 12300 of `numeric(5,-2)` as 12300 * 10 ** 2046.
+        shown: digits after the point that are the value's; those beyond are zeros.
+        precision: digits of the whole number the value is; None if no decimal of 38 digits holds it, so that it is
+            kept as text.
+    """
+
+    scale: int
+    shown: int
+    precision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireVariableDecimal:
+    """A struct of `scale` and the unscaled `value`, as bytes whatever `decimal.format` says; kept as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +118,46 @@ class WireTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireList:
-    """A JSON array."""
+    """An array."""
 
     element: WireType
     element_optional: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireMap:
+    """A map.
+
+    With `text_keys` JSON shows an object, otherwise an array of pairs. Avro shows a map if the keys are required texts,
+    otherwise an array of records of `key` and `value`.
+
+    Attributes:
+        text_keys: whether the keys are texts on the wire, whatever they mean.
+        key_optional: whether the schema allows a NULL key, which no map of ours can hold.
+    """
+
+    key: WireType
+    value: WireType
+    value_optional: bool = True
+    text_keys: bool = True
+    key_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireField:
+    """A member of a struct."""
+
+    name: str
+    type: WireType
+    optional: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireStruct:
+    """A JSON object, an Avro record; `semantic` as in `WireText`."""
+
+    fields: tuple[WireField, ...]
+    semantic: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +174,10 @@ WireType: TypeAlias = (
     | WireFloat
     | WireText
     | WireBytes
+    | WireBits
     | WireDecimal
+    | WireBigDecimal
+    | WireVariableDecimal
     | WireDate
     | WireDateText
     | WireTimestamp
@@ -119,5 +185,7 @@ WireType: TypeAlias = (
     | WireInstant
     | WireTime
     | WireList
+    | WireMap
+    | WireStruct
     | WireUnsupported
 )

@@ -1,7 +1,7 @@
 """Installs sets of Java artefacts, pinned by the manifest, into a cache shared by all clones on this machine.
 
-`python -m cdc_sync.local.jars kafka debezium-postgres spark` installs (nothing to do when present),
-`python -m cdc_sync.local.jars --lock` writes the manifest anew.
+`python -m cdc_sync.local.jars kafka debezium-postgres spark` installs (nothing to do when present; no other set is
+installed before somebody needs it), `python -m cdc_sync.local.jars --lock` writes the manifest anew.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cdc_sync.local.artefact import MANIFEST, Artefact, digest_of, parse_manifes
 KAFKA = "kafka"
 DEBEZIUM_POSTGRES = "debezium-postgres"
 SPARK = "spark"
+APICURIO = "apicurio"
 
 # What the sets are resolved from; the closures are in the manifest.
 _ROOTS = {
@@ -42,7 +43,11 @@ _ROOTS = {
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
         "org.xerial:sqlite-jdbc:3.46.1.3",
     ),
+    APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
+_ON_DEMAND = frozenset({APICURIO})
+"""Large, and needed by few: installed only when named or used."""
+_DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4
 _ATTEMPTS = 3
 _ABANDONED_AFTER = 24 * 3600.0
@@ -187,13 +192,15 @@ def _say(line: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m cdc_sync.local.jars", description="Install pinned Java artefacts.")
-    parser.add_argument("sets", nargs="*", metavar="set", help=f"what to install: {', '.join(_ROOTS)} (default: all)")
+    parser.add_argument(
+        "sets", nargs="*", metavar="set", help=f"what to install: {', '.join(_ROOTS)} (default: {', '.join(_DEFAULT)})"
+    )
     parser.add_argument("--lock", action="store_true", help="resolve all sets and write the manifest anew")
     options = parser.parse_args(arguments)
     try:
         if options.lock:
             MANIFEST.write_text(lock(), encoding="utf-8")
-        for name in options.sets or (() if options.lock else tuple(_ROOTS)):
+        for name in options.sets or (() if options.lock else _DEFAULT):
             install(name)
     except CdcSyncError as error:
         _say(f"error: {error}")

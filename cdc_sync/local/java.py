@@ -1,4 +1,4 @@
-"""Finds the Java runtime that Spark, Kafka and Debezium all run on."""
+"""Finds the Java runtime that Spark, Kafka and Debezium all run on, and a later one for what needs it."""
 
 from __future__ import annotations
 
@@ -41,6 +41,20 @@ def java_home() -> Path:
 def java_executable() -> Path:
     """The `java` command of `java_home()`."""
     return java_home() / "bin" / "java"
+
+
+@lru_cache(maxsize=4)
+def java_executable_from(major: int) -> Path:
+    """The `java` command of the earliest runtime on this machine that is `major` or later.
+
+    Raises:
+        SetupError: there is none.
+    """
+    homes = {home: major_version(home) or 0 for home in (*_candidates(), *sorted(_INSTALLED.glob("*")))}
+    fitting = [home for home, version in homes.items() if version >= major]
+    if not fitting:
+        raise SetupError(f"Cannot find Java {major} or later: install such a runtime, or set JAVA_HOME to one")
+    return min(fitting, key=lambda home: homes[home]) / "bin" / "java"
 
 
 def major_version(home: Path) -> int | None:

@@ -1,10 +1,11 @@
-"""What a table format can change in place, as data."""
+"""What a table format can hold, and change in place, as data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
+from cdc_sync.migrate.names import ANY_NAME, NameRules
 from cdc_sync.schema.types import (
     DataType,
     DecimalType,
@@ -33,17 +34,31 @@ class Capabilities:
         format: its name, for messages.
         promotions: type changes done in place.
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
+        columns: which names of columns it holds.
+        tables: the same for both parts of a table's name, each by itself.
     """
 
     format: str
     promotions: frozenset[Promotion]
     reserved_prefix: str = "__cdc_sync"
+    columns: NameRules = ANY_NAME
+    tables: NameRules = ANY_NAME
 
 
 ICEBERG = Capabilities(
     format="iceberg",
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
     promotions=frozenset(Promotion),
+    columns=NameRules(
+        # `MetadataColumns` and `Partitioning`: a table with such a column can be made, and then not be read or merged.
+        reserved=frozenset(
+            ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+        ),
+        joins_nested=True,
+    ),
+    # Names of tables become folders: with `/` or `..` one would lie inside another or outside the warehouse; what
+    # stands behind `?` or `#` is cut off by S3 and by readers that parse locations as URIs.
+    tables=NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255),
 )
 MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
 
@@ -79,3 +94,19 @@ def _promotion(old: DataType, new: DataType) -> Promotion | None:
             return Promotion.DECIMAL_PRECISION
         case _:
             return None
+
+
+def can_compare(type_: DataType) -> bool:
+    """Tell whether two values of a type can be compared, so that a row without a key can be found by all its values.
+
+    Source: Spark, SQL Reference, "NULL Semantics" and "MAP type": maps are neither compared nor grouped by.
+    """
+    match type_:
+        case MapType():
+            return False
+        case ListType(element=element):
+            return can_compare(element)
+        case StructType(fields=fields):
+            return all(can_compare(field.type) for field in fields)
+        case _:
+            return True

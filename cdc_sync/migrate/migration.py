@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cdc_sync.history.revision import Version
-from cdc_sync.schema.changes import AddColumn, SchemaChange
+from cdc_sync.migrate.modes import Mode
+from cdc_sync.schema.changes import ChangePrimaryKey, SchemaChange
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
@@ -14,9 +15,10 @@ from cdc_sync.schema.internal import Column, InternalSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """Create the target with this schema; nothing happens if it is there."""
+    """Create the target with this schema and stamp the mode; nothing happens if it is there."""
 
     schema: InternalSchema
+    mode: Mode = "upsert"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +50,29 @@ class Migration:
     steps: tuple[Step, ...]
 
 
-def migration(stamped: Version | None, rows_at: Version | None, head: Version) -> Migration:
+def migration(stamped: Version | None, rows_at: Version | None, head: Version, *, mode: Mode = "upsert") -> Migration:
     """Work out the steps for one target.
+
+    A changelog has no key and its rows stay what their events said: its key never changes, nothing is filled in.
 
     Args:
         stamped: the version whose columns the target has, None if there is no target yet.
         rows_at: the version its rows are complete for: an interrupted migration leaves columns without their
             backfill. None if the target holds no rows of ours.
         head: where to go.
+        mode: what the target holds.
 
     Law: after the steps, `migration(head, head, head)` has none.
     """
     if stamped is None:
-        return Migration(version=head.number, schema=head.schema, steps=(CreateTable(schema=head.schema),))
+        create = CreateTable(schema=head.schema, mode=mode)
+        return Migration(version=head.number, schema=head.schema, steps=(create,))
     steps: list[Step] = []
     if stamped.number != head.number:
         # The stamp must move even when no column does, so an empty AlterTable is a step too.
-        steps.append(AlterTable(steps=_with_schemas(stamped.schema, diff(stamped.schema, head.schema))))
-    if rows_at is not None:
+        changes = _with_schemas(stamped.schema, diff(stamped.schema, head.schema))
+        steps.append(AlterTable(steps=tuple(item for item in changes if _concerns(item[1], mode))))
+    if rows_at is not None and mode == "upsert":
         filled = tuple(
             column
             for column in _added(rows_at.schema, head.schema)
@@ -86,5 +93,10 @@ def _with_schemas(
     return tuple(paired)
 
 
+def _concerns(change: SchemaChange, mode: Mode) -> bool:
+    return mode == "upsert" or not isinstance(change, ChangePrimaryKey)
+
+
 def _added(before: InternalSchema, after: InternalSchema) -> tuple[Column, ...]:
-    return tuple(change.column for change in diff(before, after) if isinstance(change, AddColumn))
+    known = {column.id for column in before.columns}
+    return tuple(column for column in after.columns if column.id not in known)

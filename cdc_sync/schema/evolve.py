@@ -52,9 +52,11 @@ def apply(schema: InternalSchema, change: SchemaChange) -> InternalSchema:
             _check(change, schema.primary_key, old)
             return replace(schema, primary_key=new)
         case _:
-            changed = _changed(schema.column(change.id), change)
+            column = schema.column(change.id)
+            changed = _changed(column, change)
             last_column_id = max(schema.last_column_id, *nested_ids(changed.type), 0)
-            columns = tuple(changed if column.id == changed.id else column for column in schema.columns)
+            place = next(index for index, other in enumerate(schema.columns) if other is column)
+            columns = (*schema.columns[:place], changed, *schema.columns[place + 1 :])
             return replace(schema, columns=columns, last_column_id=last_column_id)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cdc_sync.errors import SchemaError
-from cdc_sync.schema.types import DataType, nested_ids
+from cdc_sync.schema.types import NESTED, DataType, nested_ids
 
 Default: TypeAlias = bool | int | float | str | None
 """A literal in canonical form: decimals as "1.50", days as "2020-01-01", local timestamps as "2020-01-01T00:00:00",
@@ -55,16 +55,20 @@ class InternalSchema:
     last_column_id: int
 
     def __post_init__(self) -> None:
-        ids = [column.id for column in self.columns]
-        names = [column.name for column in self.columns]
-        nested = [id_ for column in self.columns for id_ in (column.id, *nested_ids(column.type))]
-        if len(set(nested)) != len(nested):
-            raise SchemaError(f"Cannot build schema: an id is used twice in {sorted(nested)}")
-        if len(set(names)) != len(names):
+        # Once for every change of a migration: what costs much is done for the error messages only.
+        ids = {column.id for column in self.columns}
+        parts = [id_ for column in self.columns if isinstance(column.type, NESTED) for id_ in nested_ids(column.type)]
+        if len(ids.union(parts)) != len(self.columns) + len(parts):
+            raise SchemaError(
+                f"Cannot build schema: an id is used twice in {sorted([*(c.id for c in self.columns), *parts])}"
+            )
+        if len({column.name for column in self.columns}) != len(self.columns):
+            names = [column.name for column in self.columns]
             raise SchemaError(f"Cannot build schema: a column name is used twice in {names}")
-        if nested and max(nested) > self.last_column_id:
-            raise SchemaError(f"Cannot build schema: id {max(nested)} is above {self.last_column_id=}")
-        if not set(self.primary_key) <= set(ids):
+        highest = max(max(ids, default=0), max(parts, default=0))
+        if highest > self.last_column_id:
+            raise SchemaError(f"Cannot build schema: id {highest} is above {self.last_column_id=}")
+        if not ids.issuperset(self.primary_key):
             raise SchemaError(f"Cannot build schema: key {self.primary_key} names unknown columns")
 
     def column(self, id_: int) -> Column:

@@ -18,8 +18,12 @@ class Policy:
             apart. `warn` writes what arrives; `pause` stops the table.
         missing_rows: an update arrives for a row that the target does not hold. `pause` stops the table; `insert`
             writes the row as the event shows it.
+        out_of_range: a date or timestamp lies outside the years 1 to 9999, which no reader of every format can show;
+            Postgres' infinities do. `quarantine` sets the record aside, `null` writes NULL, `clamp` writes the nearest
+            date that can be shown.
     """
 
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
+    out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cdc_sync.schema.internal import Column, Default, InternalSchema
@@ -51,3 +51,9 @@ def _entry(old: Column | None, column: Column) -> Entry:
     if old is not None:
         return FromColumn(name=old.name, id=column.id, source=old.type, target=column.type)
     return Constant(id=column.id, value=None if column.retired else column.initial, target=column.type)
+
+
+def without_initials(projection: Projection) -> Projection:
+    """Return the projection of a changelog: an event says nothing about columns that came after it."""
+    columns = (replace(entry, value=None) if isinstance(entry, Constant) else entry for entry in projection.columns)
+    return Projection(columns=tuple(columns))

@@ -125,6 +125,10 @@ TIMESTAMP = TimestampType(zoned=False)
 TIMESTAMP_TZ = TimestampType(zoned=True)
 
 
+NESTED = (StructType, ListType, MapType)
+"""The types that have others below them."""
+
+
 def nested_ids(type_: DataType) -> tuple[int, ...]:
     """Return the ids of all members below a type, depth first."""
     match type_:

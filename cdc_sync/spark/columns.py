@@ -5,7 +5,7 @@ Names of source columns never appear there: a crafted name meets SQL only where 
 
 from __future__ import annotations
 
-KEY, VALUE, TOPIC, PARTITION, OFFSET = "key", "value", "topic", "partition", "offset"
+KEY, VALUE, TOPIC, PARTITION, OFFSET, HEADERS = "key", "value", "topic", "partition", "offset", "headers"
 """What Spark's Kafka source calls a record's parts."""
 
 OP, LSN, PROBLEM = "op", "lsn", "problem"
@@ -15,6 +15,20 @@ DELETED, CREATED = "deleted", "created"
 """Of a batch's row: the key's last event is a delete; the key has a create or a snapshot read among its events."""
 
 
+POSITION, HAS_BEFORE = "position", "has_before"
+"""Of a converted event, where asked for: the source position; whether the event holds the row before the change."""
+
+
 def value_column(id_: int) -> str:
     """Return the column that holds the value of the tracked column with this id."""
     return f"c{id_}"
+
+
+def before_column(id_: int) -> str:
+    """Return the column that holds the value before the change of the tracked column with this id."""
+    return f"b{id_}"
+
+
+def unchanged_column(id_: int) -> str:
+    """Return the column that says whether the event leaves the tracked column with this id as it is."""
+    return f"u{id_}"

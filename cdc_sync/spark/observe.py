@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from cdc_sync.debezium.envelope import PAYLOAD_MARKER
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.spark.columns import KEY, LSN, OFFSET, PARTITION, PROBLEM, TOPIC, VALUE
+from cdc_sync.spark.columns import LSN, OFFSET, PARTITION, PROBLEM, TOPIC
 from cdc_sync.spark.conditions import any_of
-from cdc_sync.spark.position import KIND, PARTS, position_of, source_type
+from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.position import KIND, PARTS, position_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,10 @@ _MAX_SCHEMAS = 10_000
 
 
 def survey(
-    records: DataFrame, ends: Mapping[tuple[str, int], int], heads: Mapping[TableId, SourcePosition] | None = None
+    records: DataFrame,
+    events: EventReader,
+    ends: Mapping[tuple[str, int], int],
+    heads: Mapping[TableId, SourcePosition] | None = None,
 ) -> Survey:
     """Find the stretches of a range, and everything in it that is not a change of a table.
 
@@ -69,60 +71,59 @@ def survey(
             for (topic, partition), end in ends.items()
         ),
     )
-    looked_at = _looked_at(records).withColumn("within", within).persist()
+    looked_at = _looked_at(records, events).withColumn("within", within).persist()
     try:
         return Survey(stretches=_stretches(looked_at, heads or {}), others=_others(looked_at.where("within")))
     finally:
         looked_at.unpersist()
 
 
-def _looked_at(records: DataFrame) -> DataFrame:
+def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
     """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position`; no value among them."""
-    value = F.col(VALUE).cast("string")
-    prefix = F.substring_index(value, PAYLOAD_MARKER, 1)
-    marker = F.lit(bytearray(PAYLOAD_MARKER.encode()))
-    key_prefix = F.when(F.contains(F.col(KEY), marker), F.substring_index(F.col(KEY).cast("string"), PAYLOAD_MARKER, 1))
-    has_schema = F.contains(F.col(VALUE), marker)
-    payload = F.expr(
-        f"substring(value, length(cast(_prefix as binary)) + {len(PAYLOAD_MARKER) + 1}, length(value))"
-    ).cast("string")
-    event_type = T.StructType([T.StructField("source", source_type()), T.StructField("op", T.StringType())])
-    digest = F.when(
-        has_schema, F.sha2(F.concat(F.coalesce(key_prefix, F.lit("")), F.lit("\n"), prefix), 256)
-    ).otherwise("")
     source = F.col("event").getField("source")
+    op = F.col("event").getField("op")
     table = F.struct(
         source.getField("db").alias("db"),
         F.coalesce(source.getField("schema"), F.lit("")).alias("schema"),
         source.getField("table").alias("table"),
     )
-    parsed = (
-        records.where(F.col(VALUE).isNotNull())
-        .withColumn("_prefix", prefix)
+    is_event = (
+        source.getField("table").isNotNull()
+        & source.getField("db").isNotNull()
+        & F.coalesce(op.isin("c", "r", "u", "d", "t"), F.lit(False))
+    )
+    return (
+        records.where(events.carries_change())
+        .withColumn("digest", events.digest())
+        .select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event"))
         .select(
             TOPIC,
             PARTITION,
             OFFSET,
-            digest.alias("digest"),
-            # The wrapper's closing brace is still there; the parser stops before it.
-            F.from_json(F.when(has_schema, payload), event_type).alias("event"),
+            "digest",
+            is_event.alias("is_event"),
+            op.alias("op"),
+            table.alias("table"),
+            position_of(source).alias("position"),
         )
     )
-    is_event = (
-        source.getField("table").isNotNull()
-        & source.getField("db").isNotNull()
-        & F.coalesce(F.col("event").getField("op").isin("c", "r", "u", "d", "t"), F.lit(False))
+
+
+def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPosition]:
+    """Return the digests of all schemas in a range, each with one record that has it; '' is among them."""
+    place = F.struct(TOPIC, PARTITION, OFFSET)
+    rows = (
+        records.where(events.carries_change())
+        .select(events.digest().alias("digest"), place.alias("place"))
+        .groupBy("digest")
+        .agg(F.min("place").alias("place"))
+        .limit(_MAX_SCHEMAS)
+        .collect()
     )
-    return parsed.select(
-        TOPIC,
-        PARTITION,
-        OFFSET,
-        "digest",
-        is_event.alias("is_event"),
-        F.col("event").getField("op").alias("op"),
-        table.alias("table"),
-        position_of(source).alias("position"),
-    )
+    return {
+        row.digest: KafkaPosition(topic=row.place[TOPIC], partition=row.place[PARTITION], offset=row.place[OFFSET])
+        for row in rows
+    }
 
 
 def _stretches(looked_at: DataFrame, heads: Mapping[TableId, SourcePosition]) -> tuple[Stretch, ...]:
@@ -211,9 +212,11 @@ def offsets_with_problem(converted: DataFrame) -> Sequence[tuple[int, int, str]]
     return sorted((row[PARTITION], row[OFFSET], row[PROBLEM]) for row in rows)
 
 
-def first_offsets_from(records: DataFrame, table: TableId, bound: SourcePosition) -> dict[tuple[str, int], int]:
+def first_offsets_from(
+    records: DataFrame, events: EventReader, table: TableId, bound: SourcePosition
+) -> dict[tuple[str, int], int]:
     """Return for each partition the first offset of an event of the table at or after a source position."""
-    looked_at = _looked_at(records)
+    looked_at = _looked_at(records, events)
     limit = _literal_position(bound)
     rows = (
         looked_at.where("is_event")
@@ -230,9 +233,9 @@ def _literal_position(position: SourcePosition) -> Column:
     return F.struct(F.lit(position.kind).alias(KIND), parts.alias(PARTS))
 
 
-def seen_in_stream(records: DataFrame, table: TableId) -> bool:
+def seen_in_stream(records: DataFrame, events: EventReader, table: TableId) -> bool:
     """Return whether any event of the table in the range comes from the log and not from a snapshot."""
-    looked_at = _looked_at(records).where("is_event").where(_is_of(table))
+    looked_at = _looked_at(records, events).where("is_event").where(_is_of(table))
     return bool(looked_at.where(F.col("op") != "r").limit(1).collect())
 
 
@@ -244,9 +247,11 @@ def _is_of(table: TableId) -> Column:
     )
 
 
-def offsets_with_digests(records: DataFrame, digests: Sequence[str]) -> Sequence[tuple[KafkaPosition, str, bool]]:
+def offsets_with_digests(
+    records: DataFrame, events: EventReader, digests: Sequence[str]
+) -> Sequence[tuple[KafkaPosition, str, bool]]:
     """Return every record whose schema text has one of the digests, and whether it is an event, in order."""
-    wanted = _looked_at(records).where(F.col("digest").isin(*digests))
+    wanted = _looked_at(records, events).where(F.col("digest").isin(*digests))
     rows = wanted.select(TOPIC, PARTITION, OFFSET, "digest", "is_event").collect()
     return sorted(
         (KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]), row.digest, row.is_event)

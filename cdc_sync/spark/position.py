@@ -26,8 +26,21 @@ def source_type() -> T.StructType:
         ("file", text),
         ("pos", number),
         ("row", number),
+        ("ts_ms", number),
     ]
     return T.StructType([T.StructField(name, type_) for name, type_ in names])
+
+
+def avro_source_type() -> list[dict[str, object]]:
+    """Return the same members as the fields of an Avro reader's record."""
+    return [
+        {
+            "name": field.name,
+            "type": ["null", "long" if field.dataType == T.LongType() else "string"],
+            "default": None,
+        }
+        for field in source_type()
+    ]
 
 
 def position_of(source: Column) -> Column:

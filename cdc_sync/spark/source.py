@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from cdc_sync.config import Kafka
+from cdc_sync.spark.columns import HEADERS, KEY, OFFSET, PARTITION, TOPIC, VALUE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,10 @@ def spark_kafka_options(kafka: Kafka) -> dict[str, str]:
     }
 
 
-def read_ranges(spark: SparkSession, kafka: Kafka, ranges: tuple[OffsetRange, ...]) -> DataFrame:
-    """Return the records of the ranges: `key`, `value`, `topic`, `partition`, `offset`.
+def read_ranges(
+    spark: SparkSession, kafka: Kafka, ranges: tuple[OffsetRange, ...], *, headers: bool = False
+) -> DataFrame:
+    """Return the records of the ranges: `key`, `value`, `topic`, `partition`, `offset`, and `headers` if asked for.
 
     One Spark task reads one partition, in offset order. Records that the broker deleted meanwhile fail the read.
     """
@@ -61,9 +63,11 @@ def read_ranges(spark: SparkSession, kafka: Kafka, ranges: tuple[OffsetRange, ..
         .option("startingOffsets", bounds["start"])
         .option("endingOffsets", bounds["end"])
         .option("failOnDataLoss", "true")
+        .option("includeHeaders", str(headers).lower())
         .load()
     )
-    return frame.select("key", "value", "topic", "partition", F.col("offset"))
+    names = (KEY, VALUE, TOPIC, PARTITION, OFFSET)
+    return frame.select(*names, HEADERS) if headers else frame.select(*names)
 
 
 def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import Migration
+from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
@@ -23,20 +24,30 @@ class TargetState:
     Attributes:
         version: the schema version its columns are stamped with; None if it has no stamp.
         progress: the marker of the newest commit that has one; None if none has.
+        mode: what the table was made to hold; a table without a mode is from before there were two.
     """
 
     version: int | None
     progress: Progress | None
+    mode: Mode = "upsert"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows to apply, at most one for each key, and the progress that goes into the same commit.
+    """Rows to apply and the progress that goes into the same commit.
 
     Attributes:
-        rows: columns `deleted`, `created`, and `value_column(id)` for every column of `schema`.
+        rows: columns `deleted`, `created`, and `value_column(id)` for every column of `schema`, at most one row for
+            each key. Where the schema has no key, the net counts of `spark.whole_rows`; in mode `append`, the rows of
+            `spark.changelog`.
         append: no row is a delete and no key is in the table, so rows may be added without looking.
-        require_rows: an update (no create in the batch) of a key the table does not hold fails the write.
+        require_rows: an update (no create in the batch) of a key the table does not hold fails the write; without a
+            key, taking more copies of a row than there are.
+        mode: as the table was created; `append` adds the rows as they are.
+        unchanged: ids of columns that events may leave out; never with `append`. `rows` has `unchanged_column(id)` for
+            each, TRUE where the row keeps the value that the table has, and `forgotten`: what the table has under
+            the key is of another row, so it is not to be kept.
+        require_values: a row to keep a value that the table does not have fails the write; else NULL is stored.
     """
 
     rows: DataFrame
@@ -44,10 +55,35 @@ class Batch:
     progress: Progress
     append: bool = False
     require_rows: bool = False
+    mode: Mode = "upsert"
+    unchanged: tuple[int, ...] = ()
+    require_values: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A state of a table that can be read again.
+
+    Attributes:
+        progress: what the rows contain; None before anything was written.
+        reference: what the target calls it.
+    """
+
+    progress: Progress | None
+    reference: str
+
+
+def same_offsets(one: Progress | None, other: Progress | None) -> bool:
+    """Whether two states hold the same events; a migration between them changes columns only."""
+    if one is None or other is None:
+        return one is other
+    return one.offsets == other.offsets
 
 
 MISSING_ROW = "missing_row"
 """What `Target.write` fails with, inside the error's text, when `Batch.require_rows` is not met."""
+UNKNOWN_VALUE = "unknown_value"
+"""The same for `Batch.require_values`."""
 
 
 class Target(Protocol):
@@ -72,6 +108,23 @@ class Target(Protocol):
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Apply a batch and its progress in one commit."""
+        ...
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Return `value_column(id)` of all rows, as they are when this is called or as they were after a commit.
+
+        Args:
+            schema: what the table has now; a column that a commit did not have reads its initial value.
+        """
+        ...
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Return the newest states with different offsets that can still be read, newest first, the present one too.
+
+        The state before the first commit is the last of them, where nothing up to there has been forgotten.
+        """
         ...
 
 

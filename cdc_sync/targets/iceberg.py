@@ -6,30 +6,38 @@ One migration is one metadata commit: an Iceberg transaction takes any number of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
+from structlog import get_logger
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.names import held_migration, held_name, held_schema
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, Progress, parse_progress
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.spark.columns import CREATED, DELETED, value_column
+from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal_sql, to_spark
-from cdc_sync.targets.base import MISSING_ROW, Batch, TargetState
+from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState
+from cdc_sync.targets.iceberg_past import past_columns, states
 from cdc_sync.targets.iceberg_schema import alter
+from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
+from cdc_sync.targets.merge import merge_statement
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
+MODE_PROPERTY = "cdc_sync.mode"
 _TABLE_PROPERTIES = {
     # v2 position deletes are what every listed reader takes; v3 deletion vectors are not.
     "format-version": "2",
@@ -73,14 +81,16 @@ class IcebergTarget:
         return TargetState(
             version=int(stamp) if stamp is not None else None,
             progress=parse_progress(marker) if marker is not None else None,
+            mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
         )
 
     def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
         """Carry out the steps; each is one commit and is skipped when it is in effect already."""
+        migration = held_migration(migration, ICEBERG.columns)
         for step in migration.steps:
             match step:
-                case CreateTable(schema=schema):
-                    self._create(name, schema, migration.version)
+                case CreateTable(schema=schema, mode=mode):
+                    self._create(name, schema, migration.version, mode)
                 case AlterTable(steps=steps):
                     table = self._load(name)
                     if table.properties().get(VERSION_PROPERTY) == str(migration.version):
@@ -98,28 +108,68 @@ class IcebergTarget:
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is a property of the snapshot this makes."""
+        batch = replace(batch, schema=held_schema(batch.schema, ICEBERG.columns))
         properties = {PROPERTY: batch.progress.to_text()}
         try:
-            if batch.append:
-                renamed = batch.rows.select(
-                    *(batch.rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
-                )
-                writer = renamed.writeTo(self._sql_name(name))
-                for key, value in properties.items():
-                    writer = writer.option(f"snapshot-property.{key}", value)
-                writer.append()
+            if batch.append or batch.mode == "append":
+                self._append(name, batch, batch.rows, properties)
+            elif not batch.schema.primary_key:
+                self._write_whole_rows(name, batch, properties)
             else:
-                self._merge(name, batch, properties)
+                self._merge(batch.rows, lambda view: merge_statement(self._sql_name(name), view, batch), properties)
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
 
-    def _merge(self, name: TargetName, batch: Batch, properties: dict[str, str]) -> None:
-        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
-        view = f"cdc_sync_batch_{id(batch)}"
-        batch.rows.createOrReplaceTempView(view)
+    def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
+        metadata = [label for label, _ in METADATA] if batch.mode == "append" else []
+        columns = (rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
+        writer = rows.select(*columns, *metadata).writeTo(self._sql_name(name))
+        for key, value in properties.items():
+            writer = writer.option(f"snapshot-property.{key}", value)
+        writer.append()
+
+    def _write_whole_rows(self, name: TargetName, batch: Batch, properties: dict[str, str]) -> None:
+        def statement(view: str) -> str:
+            return merge_whole_rows_statement(self._sql_name(name), view, batch.schema)
+
+        writer = Writer(
+            append=lambda rows: self._append(name, batch, rows, properties),
+            merge=lambda source: self._merge(source, statement, properties),
+        )
+        table = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
         try:
-            statement = merge_statement(self._sql_name(name), view, batch.schema, require_rows=batch.require_rows)
-            self._with_properties(properties, lambda: self._spark.sql(statement))
+            missing = write_whole_rows(batch.rows, batch.schema, table, writer, require_rows=batch.require_rows)
+        except MissingRows as error:
+            raise TargetError(f"Cannot write {name}: {MISSING_ROW}") from error
+        if missing:
+            get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Select from the current snapshot, or from that of the commit by the ids that Iceberg gave the columns."""
+        schema = held_schema(schema, ICEBERG.columns)
+        columns = [schema.column(id_) for id_ in ids]
+        if commit is None:
+            table = self._spark.table(self._sql_name(name))
+            return table.select(*(table[quoted(column.name)].alias(value_column(column.id)) for column in columns))
+        selected = ", ".join(past_columns(self._load(name), commit, columns))
+        source = self._sql_name(name)
+        if commit.progress is None:
+            return self._spark.sql(f"SELECT {selected} FROM {source} WHERE FALSE")
+        return self._spark.sql(f"SELECT {selected} FROM {source} VERSION AS OF {int(commit.reference)}")
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Follow the snapshots back; those that are expired cannot be read."""
+        return states(self._load(name), limit)
+
+    def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
+        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
+        view = f"cdc_sync_batch_{id(rows)}"
+        rows.createOrReplaceTempView(view)
+        try:
+            text = statement(view)
+            self._with_properties(properties, lambda: self._spark.sql(text))
         finally:
             self._spark.catalog.dropTempView(view)
 
@@ -136,7 +186,7 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
-    def _create(self, name: TargetName, schema: InternalSchema, version: int) -> None:
+    def _create(self, name: TargetName, schema: InternalSchema, version: int, mode: Mode) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
         namespace = identifier.namespace()
@@ -153,17 +203,19 @@ class IcebergTarget:
         for key, value in (_TABLE_PROPERTIES | dict(self._config.table_properties)).items():
             properties.put(key, value)
         properties.put(VERSION_PROPERTY, str(version))
+        properties.put(MODE_PROPERTY, mode)
         try:
             catalog.createTable(
                 identifier,
-                self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java_struct(schema)),
+                self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java_struct(schema, mode)),
                 self._jvm.org.apache.iceberg.PartitionSpec.unpartitioned(),
                 properties,
             )
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
 
-    def _java_struct(self, schema: InternalSchema) -> Any:
+    def _java_struct(self, schema: InternalSchema, mode: Mode) -> Any:
+        metadata = METADATA if mode == "append" else ()
         struct = StructType(
             [
                 StructField(
@@ -174,6 +226,7 @@ class IcebergTarget:
                 )
                 for column in schema.columns
             ]
+            + [StructField(label, to_spark(type_), True) for label, type_ in metadata]
         )
         return self._jvm.org.apache.spark.sql.types.DataType.fromJson(struct.json())
 
@@ -224,15 +277,20 @@ class IcebergTarget:
         gateway = self._spark.sparkContext._gateway
         assert gateway is not None
         parts = gateway.new_array(self._jvm.java.lang.String, 2)
-        for index, part in enumerate((name.namespace, name.name)):
+        for index, part in enumerate(_held_parts(name)):
             parts[index] = part
         return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of(parts)
 
     def _sql_name(self, name: TargetName) -> str:
-        return ".".join(quoted(part) for part in (self._catalog_name, name.namespace, name.name))
+        return ".".join(quoted(part) for part in (self._catalog_name, *_held_parts(name)))
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return TargetError(f"Cannot {verb} {name}: {_first_line(error)}")
+
+
+def _held_parts(name: TargetName) -> tuple[str, str]:
+    """Return the parts of a table's name as folders of their own; a crafted one must not leave the warehouse."""
+    return held_name(name.namespace, ICEBERG.tables), held_name(name.name, ICEBERG.tables)
 
 
 class _Callable:
@@ -251,29 +309,6 @@ class _Callable:
 
     class Java:
         implements = ["java.util.concurrent.Callable"]
-
-
-def merge_statement(table: str, view: str, schema: InternalSchema, *, require_rows: bool) -> str:
-    """Return the MERGE of one batch; its clauses are disjoint, as Hudi needs and readers expect."""
-    columns = [(quoted(column.name), value_column(column.id)) for column in schema.columns]
-    condition = " AND ".join(f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in schema.key_columns)
-    # A retired column keeps what it has: the source says nothing about it any more.
-    assignments = ", ".join(f"{quoted(column.name)} = s.{value_column(column.id)}" for column in schema.live)
-    names = ", ".join(name for name, _ in columns)
-    values = ", ".join(f"s.{value}" for _, value in columns)
-    insertable = f"NOT s.{DELETED} AND s.{CREATED}" if require_rows else f"NOT s.{DELETED}"
-    clauses = [
-        f"WHEN MATCHED AND s.{DELETED} THEN DELETE",
-        f"WHEN MATCHED AND NOT s.{DELETED} THEN UPDATE SET {assignments}",
-        f"WHEN NOT MATCHED AND {insertable} THEN INSERT ({names}) VALUES ({values})",
-    ]
-    if require_rows:
-        # The condition of the last clause is false or fails the statement: such a row must never be made up.
-        clauses.append(
-            f"WHEN NOT MATCHED AND NOT s.{DELETED} AND NOT s.{CREATED} AND raise_error('{MISSING_ROW}') IS NULL "
-            f"THEN INSERT ({names}) VALUES ({values})"
-        )
-    return f"MERGE INTO {table} t USING {view} s ON {condition} " + " ".join(clauses)
 
 
 def _first_line(error: Exception) -> str:

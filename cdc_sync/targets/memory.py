@@ -3,27 +3,55 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import types as T
+from structlog import get_logger
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import MEMORY, Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.spark.columns import CREATED, DELETED, value_column
-from cdc_sync.spark.types import literal
-from cdc_sync.targets.base import MISSING_ROW, Batch, TargetState
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
+from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.unchanged import FORGOTTEN
+from cdc_sync.spark.whole_rows import NET
+from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, Commit, TargetState, same_offsets
+from cdc_sync.targets.keyless import comparable
+
+_METADATA = tuple(label for label, _ in METADATA)
+_Row = dict[int | str, Any]
+"""Values by column id, so that renames and moves cost nothing; a changelog's metadata stands under its names."""
+_Rows = dict[tuple[Any, ...], _Row]
+"""Rows by key; without a key, and in a changelog, rows are numbered."""
+_KEPT = 100
 
 
 @dataclass(slots=True)
 class _Table:
     schema: InternalSchema
     version: int
+    mode: Mode = "upsert"
+    numbers: Iterator[int] = field(default_factory=count)
     progress: Progress | None = None
-    # rows by key; each row maps a column id to its value, so that renames and moves cost nothing
-    rows: dict[tuple[Any, ...], dict[int, Any]] = field(default_factory=dict)
+    rows: _Rows = field(default_factory=dict)
+    # What there was before each of the last writes, oldest first: a write replaces the rows, it never changes them.
+    past: list[tuple[Progress | None, _Rows]] = field(default_factory=list)
+    writes: int = 0
+
+    def states(self) -> dict[int, tuple[Progress | None, _Rows]]:
+        """Return what can be read by the number of writes it holds, newest first, the present included."""
+        newest_first = [(self.progress, self.rows), *reversed(self.past)]
+        return {self.writes - age: state for age, state in enumerate(newest_first)}
 
 
 class MemoryTarget:
@@ -41,18 +69,20 @@ class MemoryTarget:
     def state(self, name: TargetName) -> TargetState | None:
         """Return stamp and marker, None if the table was never created."""
         table = self._tables.get(name)
-        return None if table is None else TargetState(version=table.version, progress=table.progress)
+        if table is None:
+            return None
+        return TargetState(version=table.version, progress=table.progress, mode=table.mode)
 
     def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
         """Carry out the steps."""
         for step in migration.steps:
             match step:
-                case CreateTable(schema=schema):
+                case CreateTable(schema=schema, mode=mode):
                     with self._lock:
-                        self._tables.setdefault(name, _Table(schema=schema, version=migration.version))
+                        self._tables.setdefault(name, _Table(schema=schema, version=migration.version, mode=mode))
                 case AlterTable():
                     table = self._tables[name]
-                    kept = {column.id for column in migration.schema.columns}
+                    kept = {*(column.id for column in migration.schema.columns), *_METADATA}
                     table.rows = {
                         key: {id_: value for id_, value in row.items() if id_ in kept}
                         for key, row in table.rows.items()
@@ -61,27 +91,23 @@ class MemoryTarget:
                 case Backfill(columns=columns):
                     self._backfill(name, columns, progress)
 
-    def _backfill(self, name: TargetName, columns: tuple[Any, ...], progress: Progress) -> None:
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.getActiveSession()
-        assert session is not None
-        one = session.range(1).select(
-            *(literal(column.initial, column.type).alias(str(column.id)) for column in columns)
-        )
-        values = one.collect()[0].asDict()
+    def _backfill(self, name: TargetName, columns: tuple[Column, ...], progress: Progress) -> None:
+        values = _initials(columns)
         table = self._tables[name]
         for row in table.rows.values():
             # All columns of one step are new, so a row with a value in one of them was written after the migration.
             if all(row.get(column.id) is None for column in columns):
-                row.update({column.id: values[str(column.id)] for column in columns})
+                row.update(values)
         table.progress = progress
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Apply the rows, all or none."""
         table = self._tables[name]
         after = dict(table.rows)
-        for row in batch.rows.collect():
+        keyed = batch.mode == "upsert" and batch.schema.primary_key
+        if not keyed:
+            _write_numbered(name, batch, after, table.numbers)
+        for row in _collected(name, batch.rows) if keyed else ():
             values = row.asDict(recursive=True)
             key = tuple(values[value_column(id_)] for id_ in batch.schema.primary_key)
             if values[DELETED]:
@@ -89,11 +115,113 @@ class MemoryTarget:
                 continue
             if batch.require_rows and not values[CREATED] and key not in after:
                 raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
+            kept = _unchanged(name, batch, values, known=key in after)
             written = {column.id: values[value_column(column.id)] for column in batch.schema.live}
-            after[key] = after.get(key, {}) | written
-        table.rows, table.progress = after, batch.progress
+            after[key] = after.get(key, {}) | {id_: value for id_, value in written.items() if id_ not in kept}
+        table.past = [*table.past, (table.progress, table.rows)][-_KEPT:]
+        table.rows, table.progress, table.writes = after, batch.progress, table.writes + 1
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Return columns of the rows, as they are or as they were."""
+        table = self._tables[name]
+        _, rows = table.states()[int(commit.reference) if commit is not None else table.writes]
+        columns = tuple(schema.column(id_) for id_ in ids)
+        initials = _initials(columns)
+        struct = T.StructType([T.StructField(value_column(column.id), to_spark(column.type)) for column in columns])
+        values = [tuple(row.get(id_, initials[id_]) for id_ in ids) for row in rows.values()]
+        return _session().createDataFrame(values, struct)
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Return the last states; older ones are forgotten."""
+        found: list[Commit] = []
+        for number, (progress, _) in self._tables[name].states().items():
+            if not found or not same_offsets(found[-1].progress, progress):
+                found.append(Commit(progress=progress, reference=str(number)))
+        return tuple(found[:limit])
 
     def rows(self, name: TargetName) -> list[dict[str, Any]]:
-        """Return the rows by column name, in column order."""
+        """Return the rows by column name, in column order, a changelog's metadata behind the source's columns."""
         table = self._tables[name]
-        return [{column.name: row.get(column.id) for column in table.schema.columns} for row in table.rows.values()]
+        columns: list[tuple[str, int | str]] = [(column.name, column.id) for column in table.schema.columns]
+        if table.mode == "append":
+            columns += [(label, label) for label in _METADATA]
+        return [{label: row.get(id_) for label, id_ in columns} for row in table.rows.values()]
+
+
+def _write_numbered(name: TargetName, batch: Batch, after: _Rows, numbers: Iterator[int]) -> None:
+    """Add rows; without a key, also take copies of rows away."""
+    metadata = _METADATA if batch.mode == "append" else ()
+    missing = 0
+    for row in _collected(name, batch.rows):
+        values = row.asDict(recursive=True)
+        written: _Row = {column.id: values[value_column(column.id)] for column in batch.schema.columns}
+        written |= {label: values[label] for label in metadata}
+        net = values.get(NET, 1)
+        for _ in range(net):
+            after[(next(numbers),)] = dict(written)
+        missing += _take(after, written, batch.schema, -net) if net < 0 else 0
+    if missing and batch.require_rows:
+        raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
+    if missing:
+        get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+
+
+def _take(rows: _Rows, wanted: _Row, schema: InternalSchema, copies: int) -> int:
+    """Remove copies of a row, those that hold nothing in retired columns first; return how many were not there."""
+
+    def live(row: _Row) -> tuple[Any, ...]:
+        return tuple(comparable(row.get(column.id)) for column in schema.live)
+
+    retired = [column.id for column in schema.columns if column.retired]
+    found = [key for key, row in rows.items() if live(row) == live(wanted)]
+    found.sort(key=lambda key: [rows[key].get(id_) is not None for id_ in retired])
+    for key in found[:copies]:
+        del rows[key]
+    return max(copies - len(found), 0)
+
+
+def _unchanged(name: TargetName, batch: Batch, values: dict[str, Any], *, known: bool) -> frozenset[int]:
+    """Return the columns that keep what the table has."""
+    left_out = frozenset(id_ for id_ in batch.unchanged if values[unchanged_column(id_)])
+    if not left_out or (known and not values[FORGOTTEN]):
+        return left_out
+    if batch.require_values:
+        raise TargetError(f"Cannot write {name}: {UNKNOWN_VALUE}")
+    return frozenset()
+
+
+def _initials(columns: Sequence[Column]) -> _Row:
+    """Return the initial value of each column as Spark hands it to Python."""
+    literals = (literal(column.initial, column.type).alias(str(column.id)) for column in columns)
+    return {int(name): value for name, value in _session().range(1).select(*literals).collect()[0].asDict().items()}
+
+
+def _collected(name: TargetName, rows: DataFrame) -> list[Row]:
+    """Bring rows to the driver; instants as local times of UTC, for PySpark cannot bring those of the year 1."""
+    plain = (rows[field.name].cast(_without_zone(field.dataType)).alias(field.name) for field in rows.schema)
+    try:
+        return rows.select(*plain).collect()
+    except (Py4JJavaError, PySparkException) as error:
+        raise TargetError(f"Cannot write {name}: {error}") from error
+
+
+def _without_zone(type_: T.DataType) -> T.DataType:
+    match type_:
+        case T.TimestampType():
+            return T.TimestampNTZType()
+        case T.ArrayType():
+            return T.ArrayType(_without_zone(type_.elementType), type_.containsNull)
+        case T.MapType():
+            return T.MapType(_without_zone(type_.keyType), _without_zone(type_.valueType), type_.valueContainsNull)
+        case T.StructType():
+            return T.StructType([T.StructField(f.name, _without_zone(f.dataType), f.nullable) for f in type_.fields])
+        case _:
+            return type_
+
+
+def _session() -> SparkSession:
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    return session

@@ -54,10 +54,11 @@ TRANSACTION_SCHEMA = replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A Kafka record's key and value; a null value is a tombstone."""
+    """A Kafka record's key, value and headers; a null value is a tombstone."""
 
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 def envelope_schema(name: str, columns: Sequence[ConnectSchema]) -> ConnectSchema:

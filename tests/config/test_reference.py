@@ -61,6 +61,7 @@ def _validated(model: type[BaseModel]) -> BaseModel | None:
         "Pipeline": {"name": "p"},
         "Kafka": {"bootstrap_servers": "b:1", "topics": ("t",)},
         "TableRule": {"table": "d.s.t"},
+        "Registry": {"url": "http://r:1"},
     }
     return None if model is Config else model(**required.get(model.__name__, {}))
 

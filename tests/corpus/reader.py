@@ -1,4 +1,4 @@
-"""The captured Postgres topics, and the truth beside them, read from the archives when first asked for."""
+"""The captured topics, and the truth beside them, read from the archives when first asked for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from typing import Any, TypeAlias
 
 _HERE = Path(__file__).parent
 
+CAPTURES = ("postgres-json", "mariadb-json", "postgres-avro", "mariadb-avro")
+"""Every capture: the database, and how its connector wrote."""
+
+PREFIXES = {"postgres-json": "pgj", "mariadb-json": "maj", "postgres-avro": "pga", "mariadb-avro": "maa"}
+"""The `topic.prefix` of each capture's connector."""
+
 Expected: TypeAlias = dict[str, Any]
-"""A table's final structure and rows: `db`, `table`, `primary_key`, `columns` (`name`, `type`, `attnum`, ...), `rows`
-as text."""
+"""A table's final structure and rows: `db`, `table`, `primary_key`, `columns` (`name`, `type`, ...), `rows` as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,37 +36,49 @@ class Message:
     headers: tuple[tuple[str, bytes | None], ...]
 
 
+def database(capture: str) -> str:
+    """Return which truth a capture belongs to: `postgres` or `mariadb`."""
+    return capture.partition("-")[0]
+
+
 @cache
-def topics() -> dict[str, list[Message]]:
+def topics(capture: str = "postgres-json") -> dict[str, list[Message]]:
     """Return all messages by topic, in offset order; callers must not change them."""
     found = {}
-    for path, text in _files("postgres-json"):
+    for path, text in _files(capture):
         if path.suffix == ".jsonl" and path.parent.name == "topics":
             found[path.stem] = [_message(json.loads(line)) for line in text.splitlines()]
     return found
 
 
 @cache
-def expected() -> dict[str, Expected]:
-    """Return the final state of each table, by `schema.table`."""
-    tables = [json.loads(text) for path, text in _files("postgres-sql") if path.parent.name == "expected"]
+def schemas(capture: str) -> dict[int, str]:
+    """Return an Avro capture's registered schemas by id, as registered."""
+    return {line["id"]: line["schema"] for line in _lines(capture, "schemas.jsonl")}
+
+
+@cache
+def expected(capture: str = "postgres-json") -> dict[str, Expected]:
+    """Return the final state of each table, by `schema.table`, or `database.table` where there are no schemas."""
+    truth = f"{database(capture)}-sql"
+    tables = [json.loads(text) for path, text in _files(truth) if path.parent.name == "expected"]
     return {table["table"]: table for table in tables}
 
 
 @cache
-def script() -> list[dict[str, Any]]:
+def script(capture: str = "postgres-json") -> list[dict[str, Any]]:
     """Return the statements in the order they ran: `step`, `phase`, `tables`, `sql`, `error`, `pos_after`, `time`."""
-    return _lines("script.jsonl")
+    return _lines(f"{database(capture)}-sql", "script.jsonl")
 
 
 @cache
-def history() -> list[dict[str, Any]]:
+def history(capture: str = "postgres-json") -> list[dict[str, Any]]:
     """Return structure and rows of each touched table after every step."""
-    return _lines("history.jsonl")
+    return _lines(f"{database(capture)}-sql", "history.jsonl")
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
-    text = next(text for path, text in _files("postgres-sql") if path.name == name)
+def _lines(archive: str, name: str) -> list[dict[str, Any]]:
+    text = next(text for path, text in _files(archive) if path.name == name)
     return [json.loads(line) for line in text.splitlines()]
 
 

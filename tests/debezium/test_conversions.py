@@ -16,7 +16,7 @@ from cdc_sync.debezium.envelope import event_schema
 from cdc_sync.debezium.literals import canonical, canonical_default
 from cdc_sync.errors import WireError
 from cdc_sync.schema import types
-from cdc_sync.schema.types import DataType, DecimalType, ListType
+from cdc_sync.schema.types import DataType, DecimalType, Field, ListType, MapType, StructType
 from cdc_sync.testing import (
     BOOLEAN,
     BYTES,
@@ -48,7 +48,14 @@ def named(type_: ConnectSchema, name: str) -> ConnectSchema:
     return replace(type_, name=name, version=1)
 
 
+def map_of(keys: ConnectSchema, values: ConnectSchema) -> ConnectSchema:
+    return ConnectSchema(type="map", keys=keys, values=values)
+
+
 KAFKA, TIMES, DATA = "org.apache.kafka.connect.data", "io.debezium.time", "io.debezium.data"
+VARIABLE = struct(
+    f"{DATA}.VariableScaleDecimal", column("scale", INT32, optional=False), column("value", BYTES, optional=False)
+)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,21 @@ KAFKA, TIMES, DATA = "org.apache.kafka.connect.data", "io.debezium.time", "io.de
         (decimal(10, 2), DecimalType(precision=10, scale=2)),
         (decimal(3, 5), DecimalType(precision=5, scale=5)),
         (decimal(0, 2), DecimalType(precision=38, scale=2)),
+        (decimal(65, 30), types.STRING),
+        (decimal(5, 40), types.STRING),
+        (decimal(5, -2), DecimalType(precision=7, scale=0)),
+        (decimal(37, -2), types.STRING),
+        (decimal(0, -2), types.STRING),
+        (decimal(5, 2046), DecimalType(precision=7, scale=0)),
+        (decimal(5, 1048), types.STRING),
+        (decimal(1000, 1000), types.STRING),
+        (named(BYTES, f"{DATA}.Bits"), types.BINARY),
+        (VARIABLE, types.STRING),
+        (
+            replace(VARIABLE, members=VARIABLE.members[:1]),
+            StructType(fields=(Field(id=0, name="scale", type=types.INT32),)),
+        ),
+        (map_of(INT16, TEXT), MapType(key_id=0, key=types.INT16, value_id=0, value=types.STRING)),
         (array(INT32), ListType(element_id=0, element=types.INT32)),
         (
             array(array(decimal(6, 2))),
@@ -102,15 +124,17 @@ def test_a_wire_type_becomes_the_tracked_type(connect: ConnectSchema, tracked: D
 @pytest.mark.parametrize(
     ("connect", "name", "reason"),
     [
-        (struct(f"{DATA}.VariableScaleDecimal"), f"{DATA}.VariableScaleDecimal", "its own scale"),
-        (struct(f"{DATA}.geometry.Point"), f"{DATA}.geometry.Point", "does not read"),
-        (named(BYTES, f"{DATA}.Bits"), f"{DATA}.Bits", "does not read"),
-        (named(array(FLOAT64), f"{DATA}.DoubleVector"), f"{DATA}.DoubleVector", "does not read"),
-        (ConnectSchema(type="map", keys=TEXT, values=TEXT), "map", "does not read"),
-        (array(named(BYTES, f"{DATA}.Bits")), f"array of {DATA}.Bits", "does not read"),
-        (decimal(65, 30), "decimal", "65 digits"),
-        (decimal(5, 2046), "decimal", "scale 2046"),
-        (decimal(5, -2), "decimal", "scale -2"),
+        (struct(f"{DATA}.VariableScaleDecimal"), f"{DATA}.VariableScaleDecimal", "no members"),
+        (struct("s", column("m", struct("t"))), "s with a member that is a t", "no members"),
+        (array(struct("t")), "array of t", "no members"),
+        (map_of(TEXT, struct("t")), "map with t", "no members"),
+        (map_of(FLOAT64, TEXT), "map with keys of type double", "keys"),
+        (map_of(struct("k", column("a", INT32)), TEXT), "map with keys of type k", "keys"),
+        (map_of(INT32, struct("s", column("m", array(map_of(INT32, TEXT))))), "map of maps", "are not texts"),
+        (ConnectSchema(type="map"), "map", "have no type"),
+        (ConnectSchema(type="array"), "array", "has no type"),
+        (decimal(5, 40_000), "decimal", "scale 40000"),
+        (decimal(5, -40_000), "decimal", "scale -40000"),
         (named(BYTES, f"{KAFKA}.Decimal"), "decimal", "not a number"),
     ],
 )
@@ -130,6 +154,12 @@ def test_a_comment_is_the_doc_or_the_propagated_comment_but_never_the_docs_of_a_
     propagated = replace(TEXT, parameters={"__debezium.source.column.comment": "why"})
     assert wire_column(column("a", propagated)).comment == "why"
     assert wire_column(column("a", struct("p"), comment="Geometry (POINT)")).comment is None
+
+
+def test_a_column_has_the_name_it_has_in_the_source_and_the_field_it_has_on_the_wire() -> None:
+    adjusted = replace(column("a_b", TEXT), parameters={"__debezium.source.column.name": "a b"})
+    assert (wire_column(adjusted).name, wire_column(adjusted).field) == ("a b", "a_b")
+    assert (wire_column(column("a", TEXT)).name, wire_column(column("a", TEXT)).field) == ("a", "a")
 
 
 @pytest.mark.parametrize(
@@ -170,6 +200,15 @@ def test_a_comment_is_the_doc_or_the_propagated_comment_but_never_the_docs_of_a_
         (decimal(6, 2), Decimal("1E+2"), "100.00", False),
         (decimal(6, 2), Decimal("1.555"), None, True),
         (decimal(6, 2), Decimal("1E-400"), None, True),
+        (decimal(65, 30), "AQ==", "0." + "0" * 29 + "1", False),
+        (decimal(65, 0), encode(decimal(65, 0), Decimal(-(10**64))), "-1" + "0" * 64, False),
+        (decimal(65, 2), Decimal("0.00"), "0.00", True),
+        (decimal(10, -5), "AQ==", "100000", False),
+        (decimal(5, 2046), encode(decimal(0, 0), Decimal(123 * 10**2048)), "12300", False),
+        (decimal(5, 2046), "AQ==", None, True),
+        (decimal(5, 2046), "AA==", "0", True),
+        (named(BYTES, f"{DATA}.Bits"), "qg==", "aa", False),
+        (VARIABLE, {"scale": 1, "value": "AQ=="}, None, True),
         (DATE, 18262, "2020-01-01", False),
         (DATE, 0, "1970-01-01", True),
         (DATE, 2**31 - 1, None, True),

@@ -270,14 +270,12 @@ def test_a_payload_without_a_table_is_refused(payload: bytes) -> None:
 def test_a_value_that_equals_the_default_is_noticed_whatever_its_type() -> None:
     columns = [ID, column("n", INT32, default=0), column("t", TEXT, default=""), column("x", TEXT, default="a")]
     schema = event_schema(envelope_schema("s.t", columns), None)
-    payload = b'{"after":{"id":1,"n":0,"t":null,"x":"b"}}'
-    assert first_row_holds_default(schema, payload) == {"n"}
-    assert first_row_holds_default(schema, {"after": None}) == frozenset()
+    assert first_row_holds_default(schema, {"id": 1, "n": 0, "t": None, "x": "b"}) == {"n"}
+    assert first_row_holds_default(schema, {}) == frozenset()
 
 
 def test_a_default_cut_off_at_a_quote_is_noticed_where_a_row_shows_the_whole() -> None:
     columns = [ID, column("t", TEXT, default="it"), column("x", TEXT, default="it"), column("n", INT32, default=1)]
     schema = event_schema(envelope_schema("s.t", columns), None)
-    payload = b'{"after":{"id":1,"t":"it\'s new","x":"items","n":1}}'
-    assert first_row_betrays_default(schema, payload) == {"t"}
-    assert first_row_betrays_default(schema, {"after": None}) == frozenset()
+    assert first_row_betrays_default(schema, {"id": 1, "t": "it's new", "x": "items", "n": 1}) == {"t"}
+    assert first_row_betrays_default(schema, {}) == frozenset()

@@ -17,8 +17,10 @@ def no_java_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(java, "_INSTALLED", tmp_path / "jvm")
     java.java_home.cache_clear()
+    java.java_executable_from.cache_clear()
     yield
     java.java_home.cache_clear()
+    java.java_executable_from.cache_clear()
 
 
 def make_java(home: Path, version: str, *, with_release_file: bool = True) -> Path:
@@ -73,3 +75,17 @@ def test_the_wrong_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
     with pytest.raises(SetupError, match=f"found only Java 21 in {home}"):
         java.java_home()
+
+
+def test_a_later_java_is_the_earliest_that_is_late_enough(tmp_path: Path) -> None:
+    for version in ("17.0.1", "25.0.1", "21.0.4"):
+        make_java(tmp_path / "jvm" / f"java-{version}", version)
+
+    assert java.java_executable_from(21) == tmp_path / "jvm" / "java-21.0.4" / "bin" / "java"
+
+
+def test_no_late_enough_java_is_one_clear_sentence(tmp_path: Path) -> None:
+    make_java(tmp_path / "jvm" / "java-17", "17.0.1")
+
+    with pytest.raises(SetupError, match="Cannot find Java 21 or later: install such a runtime"):
+        java.java_executable_from(21)

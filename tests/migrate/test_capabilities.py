@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from cdc_sync.migrate.capabilities import ICEBERG, MEMORY, Capabilities, Promotion, can_change_in_place
+from cdc_sync.migrate.capabilities import ICEBERG, MEMORY, Capabilities, Promotion, can_change_in_place, can_compare
 from cdc_sync.schema.types import (
     BINARY,
     BOOLEAN,
@@ -105,3 +105,12 @@ def test_the_members_themselves_must_stay() -> None:
     keyed = MapType(key_id=1, key=INT32, value_id=2, value=STRING)
     assert not can_change_in_place(ICEBERG, keyed, replace(keyed, key=INT64))
     assert not can_change_in_place(ICEBERG, list_of(INT32), INT32)
+
+
+@pytest.mark.parametrize("scalar", SCALARS.values(), ids=SCALARS.keys())
+def test_all_but_maps_can_be_compared(scalar: DataType) -> None:
+    map_ = MapType(key_id=1, key=STRING, value_id=2, value=scalar)
+    for type_, comparable in ((scalar, True), (map_, False)):
+        inside = StructType(fields=(Field(id=3, name="a", type=INT8), Field(id=4, name="b", type=type_)))
+        for found in (type_, inside, ListType(element_id=5, element=type_), ListType(element_id=5, element=inside)):
+            assert can_compare(found) == comparable

@@ -45,7 +45,7 @@ def _parsed(record: Record) -> tuple[KnownSchema, Source, Mapping[str, Any]]:
     assert record.value is not None
     digest = digest_of(record.key, record.value)
     known = BOOK.get(digest) or BOOK.learn(record.key, record.value)
-    payload: Mapping[str, Any] = json.loads(record.value[len(known.value_prefix) : -1])
+    payload: Mapping[str, Any] = json.loads(split(record.value).payload)
     return known, read_source(payload), payload
 
 
@@ -127,8 +127,8 @@ def sighting(event: Event, **changes: Any) -> Sighting:
         snapshot=event.source.snapshot,
         append_only=event.source.append_only,
         truncate=event.source.op == "t",
-        holds_default=first_row_holds_default(schema, event.payload),
-        betrays_default=first_row_betrays_default(schema, event.payload),
+        holds_default=first_row_holds_default(schema, event.payload["after"] or {}),
+        betrays_default=first_row_betrays_default(schema, event.payload["after"] or {}),
     )
     return replace(seen, **changes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, project, without_initials
 from cdc_sync.schema.types import INT32, INT64, STRING
 from tests.schema.tables import known
 
@@ -45,3 +45,9 @@ def test_a_retired_column_is_null_for_new_events_and_still_read_from_late_ones()
     head = replace(BEFORE, columns=(BEFORE.columns[0], column, BEFORE.columns[2]))
     assert project(head, head).columns[1] == Constant(id=2, value=None, target=INT32)
     assert project(BEFORE, head).columns[1] == FromColumn(name="a", id=2, source=INT32, target=INT32)
+
+
+def test_a_changelog_has_no_values_for_columns_that_came_after_an_event() -> None:
+    new = replace(BEFORE.columns[1], id=4, name="n", type=STRING, initial="x")
+    projection = without_initials(project(BEFORE, replace(BEFORE, columns=(*BEFORE.columns, new), last_column_id=4)))
+    assert projection.columns == (*project(BEFORE, BEFORE).columns, Constant(id=4, value=None, target=STRING))

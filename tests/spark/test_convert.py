@@ -18,7 +18,11 @@ from cdc_sync.readings import readings
 from cdc_sync.schema.projection import Constant
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.compile import (
+from cdc_sync.spark.compile import convert
+from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.decode import PLACEHOLDER
+from cdc_sync.spark.latest import latest
+from cdc_sync.spark.problems import (
     AMBIGUOUS_NULL,
     KEY_IS_FALLBACK,
     LOST,
@@ -28,11 +32,7 @@ from cdc_sync.spark.compile import (
     TRUNCATE,
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
-    Converter,
-    convert,
 )
-from cdc_sync.spark.decode import PLACEHOLDER
-from cdc_sync.spark.latest import latest
 from cdc_sync.testing import DATE, INT32, TEXT, Record, SourceTable, Wal, column, decimal
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
@@ -62,8 +62,8 @@ def converters(t: SourceTable, known: History) -> tuple[Converter, ...]:
         assert item.fingerprint is not None
         found[item.digest] = [
             Converter(
-                key_prefix=item.key_prefix,
-                value_prefix=item.value_prefix,
+                key_form=item.key_form,
+                value_form=item.value_form,
                 table=t.id,
                 schema=item.schema,
                 projection=reading.projection,
@@ -81,9 +81,8 @@ def converted(
     known = history(t)
     records = [record for record in (*t.records, *extra) if record.value is not None]
     head = known.head.schema
-    return convert(
-        frame(session, one(records)), converters(t, known), head, refuse_ambiguous_null=refuse_ambiguous_null
-    )
+    decoding = Decoding(refuse_ambiguous_null=refuse_ambiguous_null)
+    return convert(frame(session, one(records)), converters(t, known), head, decoding)
 
 
 def by_offset(found: DataFrame) -> list[Row]:
@@ -210,7 +209,7 @@ def test_a_bounded_converter_takes_nothing_outside_its_range(session: SparkSessi
     (whole,) = converters(t, known)
     middle: SourcePosition = events[1].source.position
     bounded = (replace(whole, from_position=middle, to_position=events[2].source.position),)
-    found = convert(frame(session, one(t.records)), bounded, known.head.schema, refuse_ambiguous_null=False)
+    found = convert(frame(session, one(t.records)), bounded, known.head.schema, Decoding())
     assert problems(found) == [UNKNOWN_SCHEMA, None, UNKNOWN_SCHEMA]
 
 
@@ -259,5 +258,5 @@ def test_constants_of_every_kind_come_out_typed(session: SparkSession) -> None:
             ),
         ),
     )
-    found = convert(frame(session, one(t.records)), (fixed,), known.head.schema, refuse_ambiguous_null=False)
+    found = convert(frame(session, one(t.records)), (fixed,), known.head.schema, Decoding())
     assert values(by_offset(found), 2) == [(1, 5)]

@@ -26,12 +26,14 @@ from cdc_sync.debezium.conversions import (
     WireInstant,
     WireInteger,
     WireList,
+    WireMap,
     WireText,
     WireTime,
     WireTimestamp,
     WireTimestampText,
     WireType,
     WireUnsupported,
+    WireVariableDecimal,
     logical_type,
 )
 from cdc_sync.errors import SchemaError
@@ -125,7 +127,10 @@ CASES = [
         (-1, datetime(1969, 12, 31, 23, 59, 59, 999999)),
         (-1_000, datetime(1969, 12, 31, 23, 59, 59, 999999)),
         (-1_001, datetime(1969, 12, 31, 23, 59, 59, 999998)),
-        (2**63 - 1, datetime(2262, 4, 11, 23, 47, 16, 854775)),
+        (2**63 - 2, datetime(2262, 4, 11, 23, 47, 16, 854775)),
+        (2**63 - 1, LOST),
+        (-(2**63), LOST),
+        (1 - 2**63, datetime(1677, 9, 21, 0, 12, 43, 145224)),
     ),
     *cases(
         WireTimestampText(),
@@ -161,6 +166,7 @@ CASES = [
     *cases(WireList(element=WireList(element=WireInteger(bits=32))), ([[1], [None, 2]], [[1], [None, 2]])),
 ]
 
+HSTORE = WireMap(key=WireText(), value=WireText())
 UUIDS = WireList(element=WireText(semantic="io.debezium.data.Uuid"))
 CODES = list(PLACEHOLDER.encode())
 PLACEHOLDERS = [
@@ -178,6 +184,20 @@ PLACEHOLDERS = [
     Case(WireList(element=WireDate()), CODES, True),
     Case(WireList(element=WireInteger(bits=32)), CODES[:-1], False),
     Case(UUIDS, ["00ec0b0c-0d5b-3b64-a8e5-8d7e29b4a1b5"], False),
+    Case(WireText(semantic="io.debezium.data.Json"), f'{{"{PLACEHOLDER}":"{PLACEHOLDER}"}}', True),
+    Case(WireText(), f'{{"{PLACEHOLDER}":"{PLACEHOLDER}"}}', False),
+    Case(HSTORE, {PLACEHOLDER: PLACEHOLDER}, True),
+    Case(HSTORE, {PLACEHOLDER: None}, False),
+    Case(HSTORE, {PLACEHOLDER: PLACEHOLDER, "a": "b"}, False),
+    Case(HSTORE, {}, False),
+    Case(HSTORE, {"a": PLACEHOLDER}, False),
+    Case(WireList(element=WireInstant()), [PLACEHOLDER], True),
+    Case(WireList(element=WireInteger(bits=16)), CODES, True),
+    Case(WireList(element=WireFloat(bits=64)), CODES, True),
+    Case(WireList(element=WireTimestamp(unit="micro")), CODES, True),
+    Case(WireList(element=D9_2), [number(code) for code in CODES], True),
+    Case(WireList(element=D9_2), [number(code) for code in CODES[1:]], False),
+    Case(WireList(element=WireVariableDecimal()), [{"scale": 0, "value": number(code)} for code in CODES], True),
 ]
 """In every form of reference section "unavailable values"; the UUID's is checked below."""
 
@@ -250,6 +270,23 @@ def test_placeholders_are_found_in_every_form(session: SparkSession) -> None:
     found = rows(session, given, is_one)
     wrong = [case for case, is_placeholder_ in zip(given, found, strict=True) if case.wanted != is_placeholder_]
     assert not wrong
+
+
+@pytest.mark.spark
+def test_the_placeholder_is_the_connectors_setting_in_avro_too(session: SparkSession) -> None:
+    given: list[tuple[WireType, object, str, str]] = [
+        (WireBytes(), bytearray(b"\x00\xffA"), "binary", "hex:00ff41"),
+        (WireList(element=WireInteger(bits=64)), [0, -1, 65], "array<bigint>", "hex:00ff41"),
+        (WireText(), "gone", "string", "gone"),
+        (WireText(), "A", "string", "hex:41"),
+        (WireList(element=D9_2), [Decimal("0.65"), Decimal("-0.01")], "array<decimal(9,2)>", "hex:41ff"),
+        (HSTORE, {"gone": "gone"}, "map<string,string>", "gone"),
+    ]
+    for wire, value, type_, placeholder in given:
+        raw = session.createDataFrame([(value,)], f"raw {type_}")
+        found = is_placeholder(wire, F.col("raw"), "avro", placeholder)
+        assert found is not None
+        assert raw.select(found).collect()[0][0] is True, wire
 
 
 @pytest.mark.spark

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from cdc_sync.debezium.envelope import split
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.schemabook import digest_of
+from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import (
     Stretch,
     Survey,
@@ -46,7 +47,7 @@ def surveyed(
     ends: Mapping[tuple[str, int], int] = ALL,
     heads: Mapping[TableId, SourcePosition] | None = None,
 ) -> Survey:
-    return survey(frame(session, records), ends, heads)
+    return survey(frame(session, records), EventReader(), ends, heads)
 
 
 def four_schemas() -> list[Place]:
@@ -143,7 +144,7 @@ def test_digests_are_those_of_the_driver(session: SparkSession) -> None:
     for record in records:
         assert record.value is not None
         wanted.append(digest_of(record.key, record.value))
-    found = offsets_with_digests(frame(session, one(records)), sorted(set(wanted)))
+    found = offsets_with_digests(frame(session, one(records)), EventReader(), sorted(set(wanted)))
     assert [(digest, is_event) for _, digest, is_event in found] == [(digest, True) for digest in wanted]
     assert [place.offset for place, _, _ in found] == list(range(len(records)))
     assert surveyed(session, one(records)).others == ()
@@ -164,18 +165,18 @@ def test_a_truncate_is_a_stretch_and_an_unknown_operation_is_not(session: SparkS
 def test_where_a_position_is_reached_in_each_partition(session: SparkSession) -> None:
     records = four_schemas()
     stretches = sorted(surveyed(session, records).stretches, key=lambda item: item.position)
-    found = first_offsets_from(frame(session, records), table().id, stretches[1].position)
+    found = first_offsets_from(frame(session, records), EventReader(), table().id, stretches[1].position)
     assert found == {("t", 0): 1, ("t", 1): 1, ("t", 2): 0}
-    assert first_offsets_from(frame(session, records), table("u").id, stretches[1].position) == {}
+    assert first_offsets_from(frame(session, records), EventReader(), table("u").id, stretches[1].position) == {}
 
 
 def test_whether_a_table_was_seen_in_the_stream(session: SparkSession) -> None:
     t = table()
     t.insert(id=1)
     snapshot = t.snapshot()
-    assert not seen_in_stream(frame(session, one(snapshot)), t.id)
-    assert seen_in_stream(frame(session, one([*snapshot, *t.insert(id=2)])), t.id)
-    assert not seen_in_stream(frame(session, one(t.records)), table("u").id)
+    assert not seen_in_stream(frame(session, one(snapshot)), EventReader(), t.id)
+    assert seen_in_stream(frame(session, one([*snapshot, *t.insert(id=2)])), EventReader(), t.id)
+    assert not seen_in_stream(frame(session, one(t.records)), EventReader(), table("u").id)
 
 
 def test_troubles_are_counted_by_partition(session: SparkSession) -> None:

@@ -19,9 +19,10 @@ from cdc_sync.migrate.migration import Migration, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.spark.columns import CREATED, DELETED, value_column
+from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.types import to_spark
+from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.memory import MemoryTarget
 
@@ -70,19 +71,29 @@ class Lake:
         return steps
 
     def write(self, schema: InternalSchema, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
-        """Apply rows by column name; `deleted` and `created` are false and true where they are not given."""
-        fields = [T.StructField(value_column(c.id), to_spark(c.type)) for c in schema.columns]
-        flags = [T.StructField(DELETED, T.BooleanType()), T.StructField(CREATED, T.BooleanType())]
+        """Apply rows by column name; `deleted` and `created` are false and true where they are not given.
+
+        With the option `unchanged`, ids of columns, a row keeps the values of those that it does not name.
+        """
+        left_out: tuple[int, ...] = options.get("unchanged", ())
+        flags = [DELETED, CREATED, *([FORGOTTEN, *map(unchanged_column, left_out)] if left_out else [])]
+        struct = T.StructType(
+            [
+                *(T.StructField(name, T.BooleanType()) for name in flags),
+                *(T.StructField(value_column(c.id), to_spark(c.type)) for c in schema.columns),
+            ]
+        )
         names = {column.name for column in schema.columns}
 
         def flag(row: Mapping[str, Any], name: str, otherwise: bool) -> bool:
             return otherwise if name in names else bool(row.get(name, otherwise))
 
-        values = [
-            (flag(row, DELETED, False), flag(row, CREATED, True), *(row.get(c.name) for c in schema.columns))
-            for row in rows
-        ]
-        frame = self.session.createDataFrame(values, T.StructType([*flags, *fields]))
+        values = []
+        for row in rows:
+            kept = {unchanged_column(id_): schema.column(id_).name not in row for id_ in left_out}
+            defaults = {DELETED: False, CREATED: True, FORGOTTEN: False, **kept}
+            values.append((*(flag(row, name, defaults[name]) for name in flags), *map(row.get, _names(schema))))
+        frame = self.session.createDataFrame(values, struct)
         batch = Batch(rows=frame, schema=schema, progress=Progress(version=1))
         self.target.write(self.name, replace(batch, **options))
 
@@ -97,6 +108,10 @@ class Lake:
     @property
     def sql_name(self) -> str:
         return ".".join(quoted(part) for part in ("lake", self.name.namespace, self.name.name))
+
+
+def _names(schema: InternalSchema) -> list[str]:
+    return [column.name for column in schema.columns]
 
 
 def fresh_name(namespace: str = "db") -> TargetName:

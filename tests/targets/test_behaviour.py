@@ -14,7 +14,8 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, STRING, DecimalType
-from cdc_sync.targets.base import MISSING_ROW
+from cdc_sync.spark.columns import value_column
+from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit
 from tests.targets.conftest import Lake, schema_of, version
 
 pytestmark = pytest.mark.spark
@@ -120,6 +121,97 @@ def test_required_rows_do_not_hinder_creates_and_deletes(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW, {"id": 2, "deleted": True, "created": False}], require_rows=True)
     assert lake.rows() == [ROW]
+
+
+def test_a_row_keeps_the_values_that_are_left_out(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {**ROW, "id": 2}, {**ROW, "id": 3}])
+    changes: list[dict[str, Any]] = [
+        {"id": 1, "a": 11, "created": False},
+        {"id": 2, "a": 12, "b": None, "created": False},
+        {"id": 3, "deleted": True},
+        {"id": 4, "b": "new", "z": 1.0},
+    ]
+    lake.write(BEFORE, changes, unchanged=(3, 4), require_rows=True)
+    assert lake.rows() == [
+        {"id": 1, "a": 11, "b": "x", "z": 0.5},
+        {"id": 2, "a": 12, "b": None, "z": 0.5},
+        {"id": 4, "a": None, "b": "new", "z": 1.0},
+    ]
+
+
+@pytest.mark.parametrize("require_rows", [True, False])
+@pytest.mark.parametrize("row", [{"id": 2, "z": 0.1}, {"id": 1, "z": 0.1, "forgotten": True}], ids=["no row", "other"])
+def test_a_value_that_nobody_knows_fails_the_write_or_is_null(
+    lake: Lake, row: dict[str, Any], require_rows: bool
+) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    with pytest.raises(TargetError, match=UNKNOWN_VALUE):
+        lake.write(BEFORE, [row, {"id": 3, "b": "y"}], unchanged=(3,), require_rows=require_rows)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (lake.rows(), state.progress) == ([ROW], PROGRESS)
+    lake.write(BEFORE, [row], unchanged=(3,), require_rows=require_rows, require_values=False)
+    (found,) = (found for found in lake.rows() if found["id"] == row["id"])
+    assert found["b"] is None
+
+
+def test_an_update_without_its_row_is_missing_whatever_it_leaves_out(lake: Lake) -> None:
+    lake.create(BEFORE)
+    with pytest.raises(TargetError, match=MISSING_ROW):
+        lake.write(BEFORE, [{"id": 1, "created": False}], unchanged=(3,), require_rows=True)
+
+
+def read(lake: Lake, schema: InternalSchema, *ids: int, commit: Commit | None = None) -> list[tuple[Any, ...]]:
+    found = lake.target.read(lake.name, schema, ids, commit)
+    assert found.columns == [value_column(id_) for id_ in ids]
+    return sorted(tuple(row) for row in found.collect())
+
+
+def test_rows_are_read_by_column_id(lake: Lake) -> None:
+    lake.create(BEFORE)
+    assert read(lake, BEFORE, 1) == []
+    lake.write(BEFORE, [ROW, {**ROW, "id": 2, "a": 20}])
+    assert read(lake, BEFORE, 3, 1) == [("x", 1), ("x", 2)]
+
+
+def test_what_the_table_held_after_earlier_commits_is_read(lake: Lake) -> None:
+    lake.create(BEFORE)
+    progress = [replace(PROGRESS, offsets={"t": {0: number}}) for number in range(3)]
+    lake.write(BEFORE, [ROW], progress=progress[0])
+    lake.write(BEFORE, [{"id": 2, "a": 2}], progress=progress[1])
+    lake.write(BEFORE, [{"id": 1, "deleted": True}], progress=progress[2])
+    commits = lake.target.commits(lake.name, 10)
+    assert [commit.progress for commit in commits] == [*reversed(progress), None]
+    assert [read(lake, BEFORE, 1, 2, commit=commit) for commit in commits] == [
+        [(2, 2)],
+        [(1, 10), (2, 2)],
+        [(1, 10)],
+        [],
+    ]
+    assert lake.target.commits(lake.name, 2) == commits[:2]
+
+
+def test_old_rows_are_read_by_the_columns_of_today(lake: Lake) -> None:
+    after = with_columns(
+        ID,
+        replace(A, name="b", type=INT64),
+        replace(B, name="a"),
+        Z,
+        Column(id=9, name="n", type=STRING, initial="first"),
+        Column(id=8, name="m", type=INT32),
+    )
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    steps = migration(version(1, BEFORE), version(1, BEFORE), version(2, after))
+    lake.migrate(steps, replace(PROGRESS, version=2))
+    lake.write(after, [{"id": 1}], progress=Progress(version=2, offsets={"töpic": {0: 6}}))
+    present, past, empty = lake.target.commits(lake.name, 10)
+    ids = (1, 2, 3, 9, 8)
+    assert read(lake, after, *ids, commit=present) == [(1, None, None, None, None)]
+    assert read(lake, after, *ids, commit=past) == [(1, 10, "x", "first", None)]
+    assert read(lake, after, *ids, commit=empty) == []
 
 
 @dataclass(frozen=True)

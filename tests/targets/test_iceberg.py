@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING
 from cdc_sync.targets.base import Batch, Target
-from cdc_sync.targets.iceberg import VERSION_PROPERTY, merge_statement
+from cdc_sync.targets.iceberg import VERSION_PROPERTY
+from cdc_sync.targets.merge import merge_statement
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 SCHEMA = schema_of(
@@ -25,11 +27,21 @@ GOLDEN = Path(__file__).parent / "golden"
 PROGRESS = Progress(version=1, offsets={"t": {0: 5}})
 
 
-@pytest.mark.parametrize(("require_rows", "file"), [(True, "merge_requiring_rows.sql"), (False, "merge.sql")])
-def test_the_statement(require_rows: bool, file: str) -> None:
-    two_keys = InternalSchema(columns=SCHEMA.columns, primary_key=(5, 1), last_column_id=5)
-    statement = merge_statement("`lake`.`a.b`.`t`", "view", two_keys, require_rows=require_rows)
-    assert statement.replace(" WHEN", "\nWHEN") + "\n" == (GOLDEN / file).read_text()
+TWO_KEYS = InternalSchema(columns=SCHEMA.columns, primary_key=(5, 1), last_column_id=5)
+STATEMENTS: dict[str, dict[str, Any]] = {
+    "merge": {},
+    "merge_requiring_rows": {"require_rows": True},
+    "merge_keeping_values": {"unchanged": (2,), "require_values": False},
+    "merge_requiring_values": {"unchanged": (2,)},
+    "merge_requiring_both": {"unchanged": (2,), "require_rows": True},
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_statement(session: SparkSession, name: str) -> None:
+    batch = Batch(rows=session.range(0), schema=TWO_KEYS, progress=PROGRESS, **STATEMENTS[name])
+    statement = merge_statement("`lake`.`a.b`.`t`", "view", batch)
+    assert re.sub(r" (WHEN (?:NOT )?MATCHED)", r"\n\1", statement) + "\n" == (GOLDEN / f"{name}.sql").read_text()
 
 
 @pytest.fixture

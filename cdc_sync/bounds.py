@@ -1,0 +1,94 @@
+"""What the first and last records of a range say about the source positions in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cdc_sync.context import Context
+from cdc_sync.debezium.envelope import Source
+from cdc_sync.errors import WireError
+from cdc_sync.progress import Progress
+from cdc_sync.samples import read_sample
+from cdc_sync.spark.source import OffsetRange
+
+_LOOK_BACK = 4
+
+Lsns = Mapping[int, int]
+"""Partition -> source LSN; a partition that is missing is one for which it is not known."""
+
+
+def last_sources(context: Context, ranges: Sequence[OffsetRange]) -> dict[int, Source | None]:
+    """Return by partition the source block of each range's last event; deletes are followed by tombstones."""
+    return {item.partition: _last_source(context, item) for item in ranges}
+
+
+def _last_source(context: Context, item: OffsetRange) -> Source | None:
+    for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
+        source = _source_at(context, item, offset)
+        if source is not None:
+            return source
+    return None
+
+
+def highest_lsns(last: Mapping[int, Source | None]) -> Lsns:
+    """Return a bound on the source LSNs of each range, taken from its last event.
+
+    Events come in commit order, so all earlier ones lie below the last commit before the last event, or within its
+    transaction. A connector that repeats events breaks this, which the write job checks.
+    """
+    found = {partition: max(source.lsn or 0, source.last_commit or 0) for partition, source in last.items() if source}
+    return {partition: lsn for partition, lsn in found.items() if lsn}
+
+
+def seen_before(progress: Progress | None, ranges: Sequence[OffsetRange]) -> Lsns | None:
+    """Return the LSN up to which events of each range may be in the table already, None if one is not known."""
+    found = {item.partition: progress.highest_lsn(item.topic, item.partition) if progress else 0 for item in ranges}
+    known = {partition: lsn for partition, lsn in found.items() if lsn is not None}
+    return known if len(known) == len(found) else None
+
+
+def only_creates(context: Context, ranges: Sequence[OffsetRange], last: Mapping[int, Source | None]) -> bool:
+    """Whether the first and last event of each range are creates: worth trying to append."""
+    if not all(source is not None and source.op == "c" for source in last.values()):
+        return False
+    firsts = (_source_at(context, item, item.start) for item in ranges)
+    return all(source is not None and source.op == "c" for source in firsts)
+
+
+def _source_at(context: Context, item: OffsetRange, offset: int) -> Source | None:
+    record = context.kafka.peek(item.topic, item.partition, offset)
+    if record is None or record.value is None:
+        return None
+    try:
+        return read_sample(context.book, record).source
+    except WireError:
+        return None
+
+
+def progress_after(
+    context: Context, before: Progress, version: int, ranges: Sequence[OffsetRange], bounds: Lsns
+) -> Progress:
+    """Return the marker of a commit that holds the ranges.
+
+    Args:
+        before: what the table holds now.
+        version: the head's number.
+        bounds: LSNs that no event in the ranges exceeds.
+    """
+    offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
+    high_water = {topic: dict(partitions) for topic, partitions in before.high_water.items()}
+    for item in ranges:
+        offsets.setdefault(item.topic, {})[item.partition] = item.end
+        seen, bound = before.highest_lsn(item.topic, item.partition), bounds.get(item.partition)
+        known = high_water.setdefault(item.topic, {})
+        if seen is None or bound is None:
+            known.pop(item.partition, None)
+        else:
+            known[item.partition] = max(seen, bound)
+    topics = {item.topic for item in ranges}
+    return Progress(
+        version=version,
+        offsets=offsets,
+        topic_ids={**before.topic_ids, **context.kafka.topic_ids(topics)},
+        high_water=high_water,
+    )

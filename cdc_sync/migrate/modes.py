@@ -1,0 +1,48 @@
+"""What a target table holds: the source's rows as they are now, or every event as a row of its own."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from cdc_sync.schema.types import INT32, INT64, STRING, TIMESTAMP_TZ, DataType, ListType
+
+Mode: TypeAlias = Literal["upsert", "append"]
+"""`upsert`: the table is a copy of the source's. `append`: it is a changelog, which only grows."""
+
+METADATA: tuple[tuple[str, DataType], ...] = (
+    ("_cdc_op", STRING),
+    ("_cdc_topic", STRING),
+    ("_cdc_partition", INT32),
+    ("_cdc_offset", INT64),
+    ("_cdc_position", STRING),
+    ("_cdc_ts", TIMESTAMP_TZ),
+    ("_cdc_unchanged", ListType(element_id=0, element=STRING)),
+)
+"""The columns that stand behind the source's in a changelog, which the tracked schema knows nothing of.
+
+`_cdc_op` is Debezium's letter; topic, partition and offset name the record, and no two rows share them;
+`_cdc_position` is the place in the source's log as `events.SourcePosition` writes it; `_cdc_ts` is `source.ts_ms`,
+the time of the commit or statement; `_cdc_unchanged` names the columns whose value the event leaves out because it
+did not change (NULL in the row), and is NULL where there is none.
+"""
+
+
+def taken_name(name: str, mode: Mode) -> str | None:
+    """Return the metadata column that a source column of this name would collide with, None if there is none.
+
+    Engines do not tell names apart by case, so a name that differs only in case collides.
+    """
+    if mode == "upsert":
+        return None
+    return next((taken for taken, _ in METADATA if taken.casefold() == name.casefold()), None)
+
+
+def mode_remedy(has: Mode, wanted: Mode) -> tuple[str, str] | None:
+    """Return why a table of one mode cannot go on in another and what to do, None if the modes are the same."""
+    if has == wanted:
+        return None
+    kinds = {"upsert": "the source's rows", "append": "a changelog"}
+    return (
+        f"the target holds {kinds[has]} (mode: {has}), and the configuration asks for {kinds[wanted]} (mode: {wanted})",
+        f"set mode: {has} again, or give the table another target and snapshot it again",
+    )

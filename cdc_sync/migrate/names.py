@@ -1,0 +1,209 @@
+"""Names that a format cannot hold: one rule that maps them, and names that would fall together.
+
+A name that the format can hold stays as it is, whatever it looks like. In any other
+
+1. every character the format cannot hold becomes `_xHHHH_`, where HHHH is its code point in hexadecimal digits, four at
+   least; of a reserved name the first character counts as one of them: `a/b` becomes `a_x002F_b`, `_file` becomes
+   `_x005F_file`;
+2. a name that is still too long is cut and ends in `_` and the first eight hexadecimal digits of its SHA-256.
+
+The rule looks at one name alone, so that a name never changes because another one came. Two names of one table that
+fall together are refused. The source's name stays in the schema history, which knows nothing of the target's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from typing_extensions import assert_never
+
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration, Step
+from cdc_sync.schema.changes import (
+    AddColumn,
+    DropColumn,
+    RenameColumn,
+    RetireColumn,
+    ReviveColumn,
+    SchemaChange,
+)
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import DataType, ListType, MapType, StructType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameRules:
+    """Which names a format cannot hold; by default it holds all but the empty one.
+
+    Attributes:
+        forbidden: characters.
+        reserved: whole names.
+        max_bytes: the longest name, in bytes of UTF-8; None if there is no limit.
+        folds_case: the format does not tell names apart that differ only in case.
+        joins_nested: the format finds nested fields by names joined with dots, so that a column `a.b` and a field `b`
+            of the column `a` are one.
+    """
+
+    forbidden: frozenset[str] = frozenset()
+    reserved: frozenset[str] = frozenset()
+    max_bytes: int | None = None
+    folds_case: bool = False
+    joins_nested: bool = False
+
+
+ANY_NAME = NameRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameClash:
+    """Two names of one table that the format cannot hold beside each other, or one that it cannot hold at all.
+
+    Attributes:
+        names: the source's, one or two.
+        target: the name both would have.
+    """
+
+    names: tuple[str, ...]
+    target: str
+
+    @property
+    def reason(self) -> str:
+        """Say what is wrong, without the end of a sentence."""
+        if len(self.names) == 1:
+            return f"the name {self.names[0]!r} cannot be used in a target"
+        first, second = self.names
+        return f"the names {first!r} and {second!r} are both {self.target!r} in the target"
+
+    @property
+    def remedy(self) -> str:
+        """Say what to do."""
+        return "rename one of them at the source" if len(self.names) > 1 else "rename it at the source"
+
+
+def held_name(name: str, rules: NameRules) -> str:
+    """Return the name a format holds in place of this one, which is the same if it can be held."""
+    letters = list(name)
+    if name in rules.reserved:
+        letters[0] = _escaped(letters[0])
+    if rules.forbidden and not rules.forbidden.isdisjoint(name):
+        letters = [_escaped(letter) if letter in rules.forbidden else letter for letter in letters]
+    held = "".join(letters)
+    if rules.max_bytes is None or len(held.encode()) <= rules.max_bytes:
+        return held
+    end = f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return held.encode()[: rules.max_bytes - len(end)].decode(errors="ignore") + end
+
+
+def _escaped(letter: str) -> str:
+    return f"_x{ord(letter):04X}_"
+
+
+def target_names(schema: InternalSchema, rules: NameRules) -> Mapping[str, str] | NameClash:
+    """Return the target's name of every column, by the source's; or the first clash, in column order.
+
+    Retired columns count: the target still has them.
+    """
+    names = {column.name: held_name(column.name, rules) for column in schema.columns}
+    taken: dict[str, str] = {}
+    for column in schema.columns:
+        for path, target in _paths(column.name, names[column.name], column.type, nested=rules.joins_nested):
+            if not column.name:
+                return NameClash(names=(column.name,), target="")
+            folded = target.casefold() if rules.folds_case else target
+            other = taken.setdefault(folded, path)
+            if other != path:
+                return NameClash(names=(other, path), target=target)
+    return names
+
+
+def _paths(source: str, target: str, type_: DataType, *, nested: bool) -> Iterator[tuple[str, str]]:
+    """Return a column's name, and with `nested` those of all its parts: the source's made unique, and the target's."""
+    yield source, target
+    if not nested:
+        return
+    match type_:
+        case ListType(element=element):
+            parts: tuple[tuple[str, DataType], ...] = (("element", element),)
+        case MapType(key=key, value=value):
+            parts = (("key", key), ("value", value))
+        case StructType(fields=fields):
+            parts = tuple((field.name, field.type) for field in fields)
+        case _:
+            parts = ()
+    for name, part in parts:
+        # Not a dot: the source's column `a.b` must not be taken for the part `b` of `a`.
+        yield from _paths(f"{source} → {name}", f"{target}.{name}", part, nested=True)
+
+
+def held_schema(schema: InternalSchema, rules: NameRules) -> InternalSchema:
+    """Return a schema with the target's names; the same schema if none differs.
+
+    Raises:
+        SchemaError: if two names fall together, which planning refuses.
+    """
+    columns = tuple(_held_column(column, rules) for column in schema.columns)
+    return schema if columns == schema.columns else replace(schema, columns=columns)
+
+
+def held_migration(migration: Migration, rules: NameRules) -> Migration:
+    """Return the same steps in the target's names.
+
+    Raises:
+        SchemaError: if two names fall together, which planning refuses.
+    """
+    if all(held_name(name, rules) == name for name in _names_of(migration)):
+        return migration
+    steps = tuple(_held_step(step, rules) for step in migration.steps)
+    return replace(migration, schema=held_schema(migration.schema, rules), steps=steps)
+
+
+def _names_of(migration: Migration) -> set[str]:
+    """Return all names in a migration; those between its first schema and its last stand in the changes."""
+    names = {column.name for column in migration.schema.columns}
+    for step in migration.steps:
+        match step:
+            case AlterTable(steps=((schema, _), *_) as steps):
+                names.update(column.name for column in schema.columns)
+                for _, change in steps:
+                    match change:
+                        case AddColumn(column=column):
+                            names.add(column.name)
+                        case RenameColumn(new=new):
+                            names.add(new)
+                        case _:
+                            pass
+            case _:
+                pass  # what is created or filled has the names of the last schema
+    return names
+
+
+def _held_column(column: Column, rules: NameRules) -> Column:
+    name = held_name(column.name, rules)
+    return column if name == column.name else replace(column, name=name)
+
+
+def _held_step(step: Step, rules: NameRules) -> Step:
+    match step:
+        case CreateTable(schema=schema):
+            return replace(step, schema=held_schema(schema, rules))
+        case AlterTable(steps=steps):
+            return replace(
+                step, steps=tuple((held_schema(schema, rules), _held_change(change, rules)) for schema, change in steps)
+            )
+        case Backfill(columns=columns):
+            return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
+        case _:
+            assert_never(step)
+
+
+def _held_change(change: SchemaChange, rules: NameRules) -> SchemaChange:
+    match change:
+        case AddColumn(column=column) | DropColumn(column=column):
+            return replace(change, column=_held_column(column, rules))
+        case RenameColumn(old=old, new=new):
+            return replace(change, old=held_name(old, rules), new=held_name(new, rules))
+        case RetireColumn(name=name) | ReviveColumn(name=name):
+            return replace(change, name=held_name(name, rules))
+        case _:
+            return change

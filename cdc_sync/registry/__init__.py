@@ -1,0 +1,5 @@
+"""Schemas of Avro records, from a schema registry and from the pipeline's own files."""
+
+from cdc_sync.registry.schemas import SchemaRegistry
+
+__all__ = ["SchemaRegistry"]

@@ -1,0 +1,69 @@
+"""What `compile` is given: one converter for each schema and stretch of positions, and how values are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cdc_sync.debezium.conversions import EventSchema
+from cdc_sync.debezium.flattened import FlattenedSchema
+from cdc_sync.debezium.forms import AvroBody, Form
+from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.schema.projection import Projection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converter:
+    """How records of one form become rows of the head.
+
+    Attributes:
+        key_form, value_form: what the record's key and value look like.
+        table: the source table the payload must name.
+        schema: the schema, parsed; its key is what identifies a row, declared or the record key's.
+        projection: head columns from the event's.
+        flattened: which fields are not columns, for events without an envelope.
+        from_position, to_position: the converter is for events in this half-open range only, where one schema stood
+            for different columns at different times; None is unbounded.
+    """
+
+    key_form: Form
+    value_form: Form
+    table: TableId
+    schema: EventSchema
+    projection: Projection
+    flattened: FlattenedSchema | None = None
+    from_position: SourcePosition | None = None
+    to_position: SourcePosition | None = None
+
+    @property
+    def wire_format(self) -> Literal["json", "avro"]:
+        """How payloads are written."""
+        return "avro" if isinstance(self.value_form, AvroBody) else "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How values are read, and what is wanted beside them; the same for all converters of a table.
+
+    Attributes:
+        refuse_ambiguous_null: make a value that may be a NULL the converter replaced a problem.
+        keep_unchanged: tell the values an event leaves out apart, instead of making them a problem; needs `headers` of
+            the records.
+        images: return the row before the change as well.
+        changelog: every event becomes a row, a truncate too; return what a changelog says of it.
+        out_of_range: see `schema.policy.Policy`.
+        decimal_format: the JSON converter's `decimal.format`.
+        placeholder: the connector's `unavailable.value.placeholder`.
+        max_bytes: larger values are not read, None for no limit.
+        headers: registry ids may be in record headers.
+    """
+
+    refuse_ambiguous_null: bool = False
+    keep_unchanged: bool = False
+    images: bool = False
+    changelog: bool = False
+    out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
+    decimal_format: Literal["base64", "numeric"] = "base64"
+    placeholder: str = "__debezium_unavailable_value"
+    max_bytes: int | None = None
+    headers: bool = False

@@ -1,0 +1,98 @@
+"""Reading operation, table and position of any event, before it is known which columns it has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.avro.functions import from_avro
+
+from cdc_sync.debezium.envelope import PAYLOAD_MARKER
+from cdc_sync.debezium.forms import AvroBody, Prefix
+from cdc_sync.schemabook import KnownSchema
+from cdc_sync.spark.columns import VALUE
+from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.position import source_type
+from cdc_sync.spark.recognise import digest, has_payload, is_canonical
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventReader:
+    """How the events of a range are read.
+
+    Attributes:
+        known: schemas whose records cannot be read without knowing them: Avro, and flattened events.
+        headers: whether ids may be in record headers.
+    """
+
+    known: tuple[KnownSchema, ...] = ()
+    headers: bool = False
+
+    @staticmethod
+    def of(known: Iterable[KnownSchema], *, headers: bool) -> EventReader:
+        """Take from what is known the schemas that are needed."""
+        needed = (
+            item
+            for item in known
+            if item.schema is not None and (isinstance(item.value_form, AvroBody) or item.flattened is not None)
+        )
+        return EventReader(known=tuple(sorted(needed, key=lambda item: item.digest)), headers=headers)
+
+    def carries_change(self) -> Column:
+        """Return whether a record may be a change: it has a payload."""
+        return has_payload(F.col(VALUE))
+
+    def digest(self) -> Column:
+        """Return the digest of a record's schemas."""
+        return digest(headers=self.headers)
+
+    def event(self) -> Column:
+        """Return `source` and `op` of a record whose digest is in the column `digest`, NULL where it has none."""
+        value = F.col(VALUE)
+        text = value.cast("string")
+        event_type = T.StructType([T.StructField("source", source_type()), T.StructField("op", T.StringType())])
+        canonical = is_canonical(value)
+        schema_size = F.length(F.substring_index(text, PAYLOAD_MARKER, 1).cast("binary"))
+        # The wrapper's closing brace is still there; the parser stops before it.
+        payload = value.substr(schema_size + len(PAYLOAD_MARKER) + 1, F.length(value)).cast("string")
+        in_order = F.from_json(F.when(canonical, payload), event_type)
+        document_type = T.StructType([T.StructField("payload", event_type)])
+        other = F.when(~canonical & (F.substring(value, 1, 1) != F.lit(bytearray(1))), text)
+        event = F.coalesce(in_order, F.from_json(other, document_type).getField("payload"))
+        if not self.known:
+            return event
+        chosen: Column | None = None
+        for item in self.known:
+            here = F.col("digest") == item.digest
+            read = _place_and_operation(item, here)
+            chosen = F.when(here, read) if chosen is None else chosen.when(here, read)
+        assert chosen is not None
+        return chosen.otherwise(event)
+
+
+def _place_and_operation(known: KnownSchema, here: Column) -> Column:
+    """Return `source` and `op` of a record whose schema is known."""
+    form, value = known.value_form, F.col(VALUE)
+    layout: Layout = EnvelopeLayout(event=F.lit(None))
+    if known.flattened is not None:
+        layout = FlattenedLayout(event=F.lit(None), schema=known.flattened)
+    if isinstance(form, AvroBody):
+        body = value.substr(F.lit(form.start + 1), F.length(value)) if form.start else value
+        reader = json.dumps(layout.avro_type([], [], all_of_source=True))
+        event = from_avro(F.when(here, body), form.writer, {"avroSchema": reader, "mode": "PERMISSIVE"})
+    else:
+        kind = layout.json_type(T.StructType([]), T.StructType([]), all_of_source=True)
+        if isinstance(form, Prefix):
+            payload = value.substr(F.lit(len(form.text) + 1), F.length(value) - len(form.text) - 1).cast("string")
+            event = F.from_json(F.when(here, payload), kind)
+        else:
+            document = T.StructType([T.StructField("payload", kind)])
+            event = F.from_json(F.when(here, value.cast("string")), document).getField("payload")
+    if known.flattened is not None:
+        layout = FlattenedLayout(event=event, schema=known.flattened)
+        return F.struct(layout.source_block().alias("source"), layout.op().alias("op"))
+    return F.struct(event.getField("source").alias("source"), event.getField("op").alias("op"))

@@ -1,0 +1,272 @@
+"""Groups of converters that one expression parses, and where in what it returns the values are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.avro.functions import from_avro
+
+from cdc_sync.debezium.conversions import WireColumn
+from cdc_sync.debezium.forms import AvroBody, Document, Prefix
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.projection import FromColumn
+from cdc_sync.spark.columns import KEY, VALUE
+from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
+from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.recognise import has_payload
+
+KEY_UPDATE = "is_key_update"
+"""Whether a create may stand for a row that was there under another key."""
+FORM = "f"
+"""The index of the record's form among those that are known, NULL if it has none of them."""
+
+
+class Group:
+    """Converters of one layout whose shared fields have the same types.
+
+    Attributes:
+        index: in order of their making; names of columns hold it.
+        forms: indexes of the forms that belong to it.
+        members: the converters.
+        columns: by wire field, every column that is needed of the row.
+        layout: where in the parsed event the parts are.
+        decoding: how values are read.
+    """
+
+    def __init__(self, index: int, decoding: Decoding) -> None:
+        self.index = index
+        self.forms: list[int] = []
+        self.members: list[tuple[int, Converter]] = []
+        self.columns: dict[str, WireColumn] = {}
+        self._before: dict[str, WireColumn] = {}
+        self._fields: dict[str, str] = {}
+        self.decoding = decoding
+        self.event = F.col(f"j{index}")
+        self.layout: Layout = EnvelopeLayout(event=self.event)
+
+    def takes(self, converter: Converter, needed: Iterable[WireColumn]) -> bool:
+        """Return whether the converter's fields fit in."""
+        if not self.members:
+            return True
+        first = self.members[0][1]
+        if type(first.value_form) is not type(converter.value_form) or first.flattened != converter.flattened:
+            return False
+        return all(
+            self._fields.get(column.name, column.field) == column.field
+            and (column.field not in self.columns or _same(self.columns[column.field], column))
+            for column in needed
+        )
+
+    def add(self, form: int, converter: Converter, needed: Iterable[WireColumn], before: Iterable[WireColumn]) -> None:
+        """Take in a converter that `takes` accepts."""
+        if form not in self.forms:
+            self.forms.append(form)
+        self.members.append((form, converter))
+        for column in needed:
+            self.columns.setdefault(column.field, column)
+            self._fields[column.name] = column.field
+        for column in before:
+            self._before.setdefault(column.field, column)
+            self._fields[column.name] = column.field
+        if converter.flattened is not None:
+            self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, index=self.index)
+        elif isinstance(converter.value_form, Document):
+            self.layout = EnvelopeLayout(event=self.event, below="payload")
+
+    def field_of(self, name: str) -> str:
+        """Return the wire field of a column."""
+        return self._fields[name]
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether the record's key is read, not only compared."""
+        return self.layout.needs_key
+
+    @property
+    def key_fields(self) -> frozenset[str]:
+        """Wire fields of the columns that identify a row, in any of the converters."""
+        return frozenset(self._fields[name] for _, item in self.members for name in item.schema.key)
+
+    def raw(self, field: str, *, before: bool = False) -> Column:
+        """Return a field's value as parsed, after the change or before it."""
+        if before:
+            return self.layout.before(field)
+        after = self.layout.after(field)
+        # A delete has no `after`; of `before` only the key is data without full replica identity.
+        return F.coalesce(after, self.layout.before(field)) if field in self.key_fields else after
+
+    def converted(self, name: str, *, before: bool = False) -> Column:
+        """Return a column's value in its own tracked type."""
+        field = self._fields[name]
+        if self._decoder(field) is None:
+            return self.raw(field, before=before)
+        return F.col(self._decoded_name(field, before=before))
+
+    def decoded(self) -> list[Column]:
+        """Return the columns that `converted` refers to: a value and the check that it was not lost share them."""
+        found = [self._decoded(field, before=False) for field in self.columns]
+        if self.decoding.images:
+            found += [self._decoded(field, before=True) for field in self.columns]
+        return [column for column in found if column is not None]
+
+    def _decoded(self, field: str, *, before: bool) -> Column | None:
+        decode = self._decoder(field)
+        if decode is None:
+            return None
+        return decode(self.raw(field, before=before)).alias(self._decoded_name(field, before=before))
+
+    def _decoder(self, field: str) -> Callable[[Column], Column] | None:
+        return decoder(self.columns[field].wire, self.wire_format, self.decoding)
+
+    def _decoded_name(self, field: str, *, before: bool) -> str:
+        return f"{'e' if before else 'd'}{self.index}_{list(self.columns).index(field)}"
+
+    def placeholder(self, name: str) -> Column | None:
+        """Return whether the event leaves a column's value out, None if it never does."""
+        field = self._fields[name]
+        decoding = self.decoding
+        raw, wire = self.layout.after(field), self.columns[field].wire
+        return is_placeholder(wire, raw, self.wire_format, decoding.placeholder, decoding)
+
+    def left_out(self, name: str) -> Column | None:
+        """Return whether the value is to be kept as it was; None if that is not asked for, or never is.
+
+        Only an update can leave a value out, and the create of a row that changed its key: in any other event the
+        placeholder is the value.
+        """
+        condition = self.placeholder(name) if self.decoding.keep_unchanged else None
+        if condition is None:
+            return None
+        op = self.layout.op()
+        of_update = (op == "u") | ((op == "c") & F.col(KEY_UPDATE))
+        if not self.layout.tells_operation:
+            of_update = of_update | (op != "d")
+        return F.coalesce(condition & of_update, F.lit(False))
+
+    @property
+    def wire_format(self) -> Format:
+        """`json` or `avro`."""
+        return self.members[0][1].wire_format
+
+    def parsed(self) -> list[Column]:
+        """Return the parsed event, and the parsed key if it is needed."""
+        forms = dict(self.members)
+        if self.wire_format == "avro":
+            event = self._from_avro({form: item.value_form for form, item in forms.items()})  # type: ignore[misc]
+        else:
+            event = self._from_json({form: item.value_form for form, item in forms.items()})  # type: ignore[misc]
+        return [event.alias(f"j{self.index}"), *self.layout.parsed_key(self._key(forms))]
+
+    def _key(self, forms: dict[int, Converter]) -> Column:
+        """Return the record's key as a struct of the key's fields, NULL where its form cannot be read."""
+        fields = {field: self.columns[field] for field in self.columns if field in self.key_fields}
+        key_type = self._row(fields)
+        data = F.col(KEY)
+        found = F.lit(None).cast(key_type)
+        for form, item in forms.items():
+            match item.key_form:
+                case Prefix(text=text):
+                    payload = data.substr(F.lit(len(text) + 1), F.length(data) - len(text) - 1).cast("string")
+                    read = F.from_json(F.when(F.col(FORM) == form, payload), key_type)
+                case AvroBody(start=start, writer=writer):
+                    reader = {"type": "record", "name": "cdc_sync_key", "fields": self._members(fields)}
+                    body = data.substr(F.lit(start + 1), F.length(data)) if start else data
+                    mine = F.when(F.col(FORM) == form, body)
+                    read = from_avro(mine, writer, {"avroSchema": json.dumps(reader), "mode": "PERMISSIVE"})
+                case _:
+                    continue
+            found = F.when(F.col(FORM) == form, read).otherwise(found)
+        return found
+
+    def _from_json(self, forms: dict[int, Prefix | Document]) -> Column:
+        text = F.col(VALUE)
+        prefixes = {form: len(item.text) for form, item in forms.items() if isinstance(item, Prefix)}
+        event_type = self.layout.json_type(self._row(self.columns), self._row(self._before), self._source())
+        if prefixes:
+            # Everything between the prefix and the wrapper's closing brace.
+            size = _by_index(prefixes)
+            text = text.substr(size + 1, F.length(text) - size - 1)
+        mine = F.col(FORM).isin(*forms)
+        if self.needs_key:
+            # A payload of null is a delete of a flattened table; of all others such records are left out before.
+            # Its schema is not the rows' to the byte, so their prefix does not tell where its payload begins.
+            mine = mine & has_payload(F.col(VALUE))
+        here = F.when(mine, text.cast("string"))
+        return F.from_json(here, event_type, {"columnNameOfCorruptRecord": CORRUPT})
+
+    def _from_avro(self, forms: dict[int, AvroBody]) -> Column:
+        reader = json.dumps(
+            self.layout.avro_type(self._members(self.columns), self._members(self._before), self._source())
+        )
+        event: Column | None = None
+        for form, item in forms.items():
+            value = F.col(VALUE)
+            body = value.substr(F.lit(item.start + 1), F.length(value)) if item.start else value
+            # The body is made NULL where it is another's, for what is not called for may be computed all the same.
+            mine = F.when(F.col(FORM) == form, body)
+            read = from_avro(mine, item.writer, {"avroSchema": reader, "mode": "PERMISSIVE"})
+            event = F.when(F.col(FORM) == form, read) if event is None else event.when(F.col(FORM) == form, read)
+        assert event is not None
+        return event
+
+    def _row(self, columns: dict[str, WireColumn]) -> T.StructType:
+        return T.StructType(
+            [T.StructField(field, raw_type(column.wire, "json", self.decoding)) for field, column in columns.items()]
+        )
+
+    def _members(self, columns: dict[str, WireColumn]) -> list[dict[str, object]]:
+        return [
+            {"name": field, "type": avro_reader_type(column.wire, f"c{index}"), "default": None}
+            for index, (field, column) in enumerate(columns.items())
+        ]
+
+    def _source(self) -> bool:
+        """Whether all of the source block is wanted, or only what every event is checked by."""
+        decoding = self.decoding
+        bounded = any(item.from_position or item.to_position for _, item in self.members)
+        more = decoding.keep_unchanged or decoding.images or decoding.changelog
+        return bounded or decoding.refuse_ambiguous_null or more
+
+
+def group(
+    converters: Sequence[Converter], form_of: Sequence[int], head: InternalSchema, decoding: Decoding
+) -> tuple[Group, ...]:
+    """Put converters into as few groups as their types allow."""
+    groups: list[Group] = []
+    for converter, form in zip(converters, form_of, strict=True):
+        needed, before = _needed(converter, decoding)
+        home = next((item for item in groups if form in item.forms or item.takes(converter, (*needed, *before))), None)
+        if home is None:
+            home = Group(len(groups), decoding)
+            groups.append(home)
+        home.add(form, converter, needed, before)
+    return tuple(groups)
+
+
+def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn], list[WireColumn]]:
+    """Return the columns that are read of the row after the change, and of the one before it."""
+    names = {entry.name for entry in converter.projection.columns if isinstance(entry, FromColumn)}
+    names |= set(converter.schema.key)
+    needed = [column for column in converter.schema.columns if column.name in names]
+    if decoding.images:
+        return needed, needed
+    # Columns that are not optional tell whether a delete's key was made up, see `problems`.
+    before = [item for item in converter.schema.columns if item.name in converter.schema.key or not item.optional]
+    return needed, before
+
+
+def _same(one: WireColumn, other: WireColumn) -> bool:
+    return one.name == other.name and replace(one, optional=True).wire == other.wire
+
+
+def _by_index(sizes: dict[int, int]) -> Column:
+    """Return the number for the record's form: an array, for a literal of its own would be compiled anew."""
+    if len(sizes) == 1:
+        return F.lit(next(iter(sizes.values())))
+    return F.get(F.array(*(F.lit(sizes.get(form)).cast("int") for form in range(max(sizes) + 1))), F.col(FORM))

@@ -1,0 +1,191 @@
+"""What may be wrong with a record, as one expression: the first thing found, NULL if there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from cdc_sync.debezium.conversions import WireColumn, logical_type
+from cdc_sync.spark.changelog import whole_before
+from cdc_sync.spark.conditions import all_of, any_of
+from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.decode import does_not_convert, raw_type
+from cdc_sync.spark.groups import FORM, Group
+from cdc_sync.spark.types import literal
+
+UNKNOWN_SCHEMA = "unknown_schema"
+"""Problem: the record has a schema, a key schema or a source table that no converter is for."""
+TRUNCATE = "truncate"
+PLACEHOLDER_FOUND = "placeholder"
+KEY_IS_FALLBACK = "key_is_fallback"
+AMBIGUOUS_NULL = "ambiguous_null"
+NO_IMAGE = "no_image"
+"""Problem: a table without a key, and the event does not hold the row before the change."""
+PAUSING = (TRUNCATE, KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
+"""Problems that stop the table; all others set the record aside."""
+MALFORMED = "malformed payload"
+TOO_LARGE = "larger than limits.max_message_bytes"
+UNKNOWN_OPERATION = "unknown operation"
+NO_KEY = "key is null"
+LOST = "does not convert: column "
+"""Prefix of the problem of a value that has no place in its column's type."""
+
+
+def problem_of(group: Group, decoding: Decoding) -> Column:
+    """Return the first thing wrong with a record of the group."""
+    layout = group.layout
+    op = layout.op()
+    checks: list[tuple[Column, str]] = [
+        (layout.malformed(), MALFORMED),
+        (~layout.is_of_table(group.members[0][1].table), UNKNOWN_SCHEMA),
+    ]
+    if decoding.changelog:
+        checks.append((~op.isin("c", "u", "d", "r", "t"), UNKNOWN_OPERATION))
+    else:
+        checks.append((op == "t", TRUNCATE))
+        checks.append((~op.isin("c", "u", "d", "r"), UNKNOWN_OPERATION))
+        if decoding.images:
+            checks += _of_members(group, _no_image, NO_IMAGE)
+        checks += _of_members(group, _key_is_null, NO_KEY)
+        checks += _of_members(group, _key_is_made_up, KEY_IS_FALLBACK)
+    if not decoding.keep_unchanged:
+        left_out = [group.placeholder(column.name) for column in group.columns.values()]
+        found = [condition for condition in left_out if condition is not None]
+        if found:
+            checks.append((op.isin("u", "c") & _any(found), PLACEHOLDER_FOUND))
+    if decoding.refuse_ambiguous_null:
+        checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
+    checks += _lost(group, decoding)
+    return _first(checks)
+
+
+def _of_members(group: Group, of: object, problem: str) -> list[tuple[Column, str]]:
+    """Return a check for each different condition, guarded by the forms it is for where those are not all."""
+    conditions: dict[tuple[object, ...], list[int]] = {}
+    made: dict[tuple[object, ...], Column] = {}
+    for form, converter in group.members:
+        key, condition = of(group, converter)  # type: ignore[operator]
+        if condition is None:
+            continue
+        conditions.setdefault(key, []).append(form)
+        made[key] = condition
+    return [
+        (made[key] if set(forms) == set(group.forms) else F.col(FORM).isin(*forms) & made[key], problem)
+        for key, forms in conditions.items()
+    ]
+
+
+def whole_before_of(group: Group) -> Column:
+    """Return whether an event is known to hold the whole row before the change."""
+    found = _of_members(group, _whole_before, "")
+    return any_of([F.lit(False), *(F.coalesce(condition, F.lit(False)) for condition, _ in found)])
+
+
+def _whole_before(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+    columns = [column for column in converter.schema.columns if column.field in group.columns]
+    key = tuple((column.field, column.optional, column.default is None) for column in columns)
+    return key, whole_before(columns, converter.schema.key, lambda column: group.layout.before(column.field))
+
+
+def _no_image(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+    """Return whether the row before the change is missing where it alone can say which row is meant.
+
+    Without a key that is every update and delete. Under a declared key it is a delete whose key columns are NULL: the
+    replica identity does not hold them.
+    """
+    op, key = group.layout.op(), converter.schema.key
+    if not key:
+        return (), op.isin("u", "d") & ~F.coalesce(group.layout.has_before(), F.lit(False))
+    return key, (op == "d") & _any([group.layout.before(group.field_of(name)).isNull() for name in key])
+
+
+def _key_is_null(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+    key = converter.schema.key
+    if not key:
+        return (), None
+    return key, _any([group.raw(group.field_of(name)).isNull() for name in key])
+
+
+def _key_is_made_up(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+    """Return whether a delete's key is made up: REPLICA IDENTITY USING INDEX sends 0 or '' for key columns.
+
+    Such a `before` still holds the real values of the index's NOT NULL columns, which a default identity never
+    does (Debezium, Postgres `JdbcValueConverters.convertValue`).
+    """
+    schema = converter.schema
+    key = [column for column in schema.columns if column.name in schema.key]
+    others = [column for column in schema.columns if not column.optional and column.name not in schema.key]
+    if not others or not key or converter.flattened is not None:
+        return (), None
+    made_up = [_is_fallback(group, column) for column in key]
+    real = [~_is_fallback(group, column) for column in others]
+    condition = (group.layout.op() == "d") & all_of(made_up) & _any(real)
+    return (schema.key, tuple(column.field for column in others)), condition
+
+
+def _is_fallback(group: Group, column: WireColumn) -> Column:
+    """Whether a NOT NULL value is what Debezium sends when it has none: 0, '', false or the epoch."""
+    raw = group.layout.before(column.field)
+    kind = raw_type(column.wire, group.wire_format, group.decoding)
+    if isinstance(kind, T.BinaryType):
+        zero = raw.isin(bytearray(), bytearray(1))  # no bytes, or the number 0
+    elif isinstance(kind, T.StringType):
+        zero = raw.isin("", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z")
+    elif isinstance(kind, T.BooleanType):
+        zero = ~raw
+    elif isinstance(kind, (T.ArrayType, T.MapType)):
+        zero = F.size(raw) == 0
+    elif isinstance(kind, T.StructType):
+        zero = raw.isNull()
+    else:
+        zero = raw == 0
+    return F.coalesce(zero, F.lit(True))
+
+
+def _ambiguous_null(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+    """Find values equal to the default of a nullable column where the converter replaces NULL by the default.
+
+    That it does shows in `source.snapshot`: unset in streaming, so its default "false" appears only then.
+    """
+    read = {column.name for column in group.columns.values()}
+    columns = [
+        column
+        for column in converter.schema.columns
+        if column.optional and column.default is not None and column.name in read
+    ]
+    if not columns:
+        return (), None
+    equal = [
+        group.converted(column.name).eqNullSafe(literal(column.default, logical_type(column.wire)))
+        for column in columns
+    ]
+    key = tuple((column.name, column.default) for column in columns)
+    return key, (group.layout.source("snapshot") == "false") & _any(equal)
+
+
+def _lost(group: Group, decoding: Decoding) -> list[tuple[Column, str]]:
+    found = []
+    for before in (False, True) if decoding.images else (False,):
+        for field, column in group.columns.items():
+            raw, converted = group.raw(field, before=before), group.converted(column.name, before=before)
+            lost = does_not_convert(column.wire, raw, converted, group.wire_format, decoding)
+            if lost is None:
+                continue
+            left_out = None if before else group.left_out(column.name)
+            found.append((lost if left_out is None else lost & ~left_out, LOST + column.name))
+    return found
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    return F.coalesce(any_of(conditions), F.lit(False))
+
+
+def _first(checks: Iterable[tuple[Column, str]]) -> Column:
+    chosen: Column | None = None
+    for condition, text in checks:
+        chosen = F.when(condition, F.lit(text)) if chosen is None else chosen.when(condition, F.lit(text))
+    assert chosen is not None
+    return chosen

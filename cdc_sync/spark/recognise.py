@@ -1,0 +1,104 @@
+"""Which schema a record follows, as Spark expressions over its bytes; the driver's form of the same is `schemabook`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from typing_extensions import assert_never
+
+from cdc_sync.debezium.envelope import PAYLOAD_MARKER, SCHEMA_MARKER
+from cdc_sync.debezium.forms import Absent, AvroBody, Document, Form, Opaque, Prefix
+from cdc_sync.schemabook import id_headers
+from cdc_sync.spark.columns import HEADERS, KEY, VALUE
+from cdc_sync.spark.conditions import all_of
+
+
+def has_payload(value: Column) -> Column:
+    """Return whether a record's value is not null and no tombstone of the JSON converter, `"payload":null}`."""
+    return value.isNotNull() & ~F.endswith(value, F.lit(bytearray((PAYLOAD_MARKER + "null}").encode())))
+
+
+def may_be_key_update(headers: Column) -> Column:
+    """Return whether a create may stand for a row that was there under another key; without headers nothing tells.
+
+    Source: Debezium, `RelationalChangeRecordEmitter`; since 3.2.1 all its records have headers.
+    """
+    found = F.exists(headers, lambda header: header.getField("key") == "__debezium.oldkey")
+    return F.coalesce(found, F.lit(True)) | (F.size(headers) <= 0)
+
+
+def digest(*, headers: bool) -> Column:
+    """Return the digest of a record's schemas as `schemabook.digest_of` does, and of those in other layouts too.
+
+    Args:
+        headers: whether the records have the column `headers`, where ids may be.
+
+    Returns:
+        64 hexadecimal digits, or '' where the value shows no schema.
+    """
+    key = F.coalesce(_part(KEY, "key", headers=headers), F.lit(bytearray()))
+    value = _part(VALUE, "value", headers=headers)
+    both = F.concat(key, F.lit(bytearray(b"\n")), value)
+    return F.coalesce(F.sha2(both, 256), F.lit(""))
+
+
+def _part(name: str, part: Literal["key", "value"], *, headers: bool) -> Column:
+    """Return the bytes that tell a schema, NULL if there are none."""
+    data = F.col(name)
+    text = data.cast("string")
+    id_size = F.when((F.length(data) >= 9) & (F.substring(data, 2, 4) == F.lit(bytearray(4))), 9).otherwise(5)
+    is_avro = (F.substring(data, 1, 1) == F.lit(bytearray(1))) & (F.length(data) >= 5)
+    schema = F.get_json_object(text, "$.schema")
+    in_bytes = (
+        F.when(is_canonical(data), F.substring_index(text, PAYLOAD_MARKER, 1).cast("binary"))
+        .when(is_avro, data.substr(F.lit(1), id_size))
+        .when(F.ltrim(F.substring(text, 1, 64)).startswith("{"), F.concat(F.lit("d:"), schema).cast("binary"))
+    )
+    return F.coalesce(*_header_ids(part), in_bytes) if headers else in_bytes
+
+
+def is_canonical(data: Column) -> Column:
+    """Return whether bytes are laid out as Kafka Connect's JSON converter does it, schema first, no white space."""
+    begins = F.startswith(data, F.lit(bytearray((SCHEMA_MARKER + "{").encode())))
+    return begins & F.contains(data, F.lit(bytearray(PAYLOAD_MARKER.encode())))
+
+
+def _header_ids(part: Literal["key", "value"]) -> list[Column]:
+    return [F.concat(F.lit(bytearray(name.encode() + b":")), _header(name)) for name in id_headers(part)]
+
+
+def _header(name: str) -> Column:
+    found = F.filter(F.col(HEADERS), lambda header: header.getField("key") == name)
+    value = F.get(found, F.size(found) - 1).getField("value")
+    return F.when(F.length(value) > 0, value)
+
+
+def matches(key_form: Form, value_form: Form, *, headers: bool) -> Column:
+    """Return whether a record has these forms; never NULL for a value that is not null."""
+    conditions = [
+        condition
+        for name, part, form in ((VALUE, "value", value_form), (KEY, "key", key_form))
+        if (condition := _has_form(name, part, form, headers=headers)) is not None
+    ]
+    return F.coalesce(all_of([F.lit(True), *conditions]), F.lit(False))
+
+
+def _has_form(name: str, part: str, form: Form, *, headers: bool) -> Column | None:
+    data = F.col(name)
+    match form:
+        case Prefix(text=text):
+            return F.startswith(data, F.lit(bytearray(text)))
+        case Document(digest=wanted):
+            return digest(headers=headers) == wanted
+        case AvroBody(raw=raw, header=header):
+            if header is None:
+                return F.startswith(data, F.lit(bytearray(raw)))
+            return _header(header) == F.lit(bytearray(raw))
+        case Absent():
+            return data.isNull()
+        case Opaque():
+            return None
+        case _:
+            assert_never(form)

@@ -1,0 +1,110 @@
+"""What `status` says of one table: whether it goes on, why not, and what was counted and warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from structlog import get_logger
+
+from cdc_sync.events import TableId
+from cdc_sync.history.history import History
+from cdc_sync.naming import Route
+from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.stops import Pause
+
+
+class TableStanding:
+    """How a table stands, kept in its status file. One thread at a time.
+
+    Attributes:
+        pause: why the table does not go on, None if it does.
+        failing: how the last attempt failed, None if it went well.
+        history, progress: what is known of its schema and its rows.
+    """
+
+    def __init__(self, state: StateStore, route: Route) -> None:
+        self._state = state
+        self.route = route
+        self.pause: Pause | None = None
+        self.failing: str | None = None
+        self.history: History | None = None
+        self.progress: Progress | None = None
+        self._unread: dict[str, dict[int, int]] = {}
+        self._counts: dict[str, int] = {}
+        self._warnings: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> TableId:
+        """The source table."""
+        return self.route.table
+
+    def refuse(self, pause: Pause) -> None:
+        """Let the table wait for a decision."""
+        if self.pause is None:
+            get_logger().warning(
+                "table paused", table=str(self.table), reason=pause.reason, remedy=pause.remedy, at=pause.at
+            )
+        self.pause = pause
+        self.save_status()
+
+    def fail(self, error: Exception) -> None:
+        """Note that an attempt failed; the next batch tries again from what the target says."""
+        self.failing = str(error)
+        get_logger().error("table failed", table=str(self.table), error=str(error))
+        self.save_status()
+
+    def recovered(self) -> None:
+        """Note that the last attempt went well."""
+        if self.failing is not None:
+            self.failing = None
+            self.save_status()
+
+    def _load_counts(self) -> None:
+        before = self._state.load(self.table)
+        self._counts = dict(before.counts) if before is not None else {}
+
+    def _count(self, kind: str, number: int) -> None:
+        """Add to what is counted since the table's beginning."""
+        self._counts[kind] = self._counts.get(kind, 0) + number
+        get_logger().warning(kind, table=str(self.table), rows=number)
+
+    def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
+        names = [column.name for column in schema.live if column.optional and column.default is not None]
+        if names:
+            self._warn(
+                f"a NULL in {', '.join(names)} arrives as the column's default; set "
+                "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
+            )
+
+    def _warn(self, text: str) -> None:
+        """Keep a warning; the same text once."""
+        if text not in self._warnings:
+            self._keep((text,))
+            get_logger().warning("warning", table=str(self.table), warning=text)
+
+    def _keep(self, warnings: Iterable[str]) -> None:
+        self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))
+
+    def save_status(self) -> None:
+        """Write the table's status for `cdc-sync status`."""
+        state: Literal["running", "paused", "failing"] = (
+            "paused" if self.pause else "failing" if self.failing else "running"
+        )
+        self._state.save(
+            TableStatus(
+                table=self.table,
+                target=str(self.route.target),
+                state=state,
+                version=self.history.head.number if self.history else None,
+                reason=self.pause.reason if self.pause else self.failing,
+                remedy=self.pause.remedy if self.pause else None,
+                paused_at=self.pause.at if self.pause else None,
+                # Without progress the topics are kept all the same: a later run must find the table there again.
+                offsets=self.progress.offsets if self.progress else self._unread,
+                warnings=self._warnings,
+                counts=self._counts,
+            )
+        )

@@ -1,0 +1,79 @@
+"""Runs over whole captures: dear, so each is made once, when a test first asks for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdc_sync.local.kafka import KafkaServer
+from tests.conftest import Produce
+from tests.registry.servers import confluent_registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cdc_sync.config import Config
+    from tests.corpus.runs import Runs
+
+SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "5"))
+"""Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
+
+
+@pytest.fixture(scope="session")
+def registry_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real registry where one can run, with the captured schemas under the ids that the records carry."""
+    with confluent_registry(tmp_path_factory.mktemp("registry")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def runs_of(
+    request: pytest.FixtureRequest,
+    kafka: KafkaServer,
+    produce: Produce,
+    _spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Runs]:
+    """Run a capture, into a lake in one batch and into memory in many small ones."""
+    from cdc_sync import job
+    from cdc_sync.spark.session import build_session
+    from tests.corpus.runs import (
+        Runs,
+        corpus_config,
+        produce_capture,
+        run_into_lake,
+        run_into_memory,
+        session_of_its_own,
+    )
+
+    @cache
+    def run(capture: str) -> Runs:
+        produce_capture(produce, capture)
+        registry: str | None = request.getfixturevalue("registry_url") if capture.endswith("avro") else None
+
+        def config(target: str, size: int) -> Config:
+            folder = tmp_path_factory.mktemp(f"{capture}-{target}")
+            return corpus_config(
+                capture,
+                folder=folder,
+                servers=kafka.bootstrap_servers,
+                target=target,
+                size=size,
+                registry=registry,
+            )
+
+        with session_of_its_own(_spark):
+            in_lake = run_into_lake(
+                config("iceberg", 200_000), lambda found: job.run(found, once=True, stop=threading.Event())
+            )
+        with session_of_its_own(_spark):
+            small = config("memory", SMALL_BATCH)
+            in_memory = run_into_memory(small, build_session(small))
+        return Runs(lake=in_lake, memory=in_memory)
+
+    return run

@@ -1,0 +1,191 @@
+"""One capture through a real Kafka and the real job, into a lake or into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import SparkSession
+
+from cdc_sync.config import Config, parse_config
+from cdc_sync.context import Context, open_context
+from cdc_sync.job import RunReport, SyncJob
+from cdc_sync.kafka import KafkaClient
+from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.testing import Record
+from tests.conftest import Produce
+from tests.corpus.images import Image, lake_image, memory_image
+from tests.corpus.reader import PREFIXES, schemas, topics
+from tests.registry.ccompat import SmallRegistry
+
+# As a sensible operator would: the key that events are true about, NULL for values that no target holds or that nobody
+# sent (a row of `toast` holds the very text of the placeholder), and nothing guessed. The captures have
+# replace.null.with.default=true, which is warned of.
+_CONFIG = """
+pipeline: {{name: {name}, state: '{folder}/state'}}
+kafka: {{bootstrap_servers: '{servers}', topic_pattern: '{topics}'}}
+{registry}
+tables:
+  - {{table: postgres.inv.iidx, key: [code]}}
+  - {{table: postgres.inv.toast, policy: {{missing_rows: insert}}}}
+  - {{pattern: 'postgres\\..*'}}
+  - {{pattern: '.*', target: '{{database}}.{{table}}'}}
+policy: {{unproven_rename: pause, out_of_range: 'null'}}
+target: {{format: {target}, catalog: {{warehouse: '{folder}/warehouse'}}}}
+job: {{max_offsets_per_batch: {size}}}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run over a capture ended; tables by their name in the truth.
+
+    Attributes:
+        aside: (topic, offset, reason) of each record that was set aside.
+        history: the files of the schema history.
+    """
+
+    statuses: Mapping[str, TableStatus]
+    images: Mapping[str, Image]
+    other_records: Mapping[str, int]
+    aside: tuple[tuple[str, int, str], ...]
+    history: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """One capture, run into a lake in one batch and into memory in many small ones."""
+
+    lake: Ended
+    memory: Ended
+
+
+@contextmanager
+def registry_of(capture: str) -> Iterator[str | None]:
+    """Serve an Avro capture's schemas under the ids its messages carry; yields the address, None for JSON."""
+    if not capture.endswith("avro"):
+        yield None
+        return
+    with SmallRegistry(schemas(capture)) as registry:
+        yield registry.confluent_url
+
+
+def produce_capture(produce: Produce, capture: str) -> None:
+    """Write every captured message, headers and all, at its own offset."""
+    for topic, messages in topics(capture).items():
+        records = [Record(key=message.key, value=message.value, headers=message.headers) for message in messages]
+        assert produce(topic, records) == tuple(message.offset for message in messages)
+
+
+def corpus_config(
+    capture: str,
+    *,
+    folder: Path,
+    servers: str,
+    target: str,
+    size: int = 200_000,
+    registry: str | None = None,
+    name: str = "corpus",
+    pattern: str | None = None,
+) -> Config:
+    text = _CONFIG.format(
+        name=name,
+        folder=folder,
+        servers=servers,
+        topics=pattern or rf"{PREFIXES[capture]}(\..*)?",
+        registry=f"registry: {{url: '{registry}'}}" if registry else "",
+        target=target,
+        size=size,
+    )
+    return parse_config(text, path=str(folder / "corpus.yaml"))
+
+
+@contextmanager
+def session_of_its_own(shared: SparkSession) -> Iterator[None]:
+    """Let whatever starts a session find a new one in the shared JVM, which outlives the job that stops it."""
+
+    class Prepared(SparkSession):
+        def stop(self) -> None:
+            """Leave the JVM to the next run."""
+
+    SparkSession._instantiatedSession = Prepared(shared.sparkContext, shared._jsparkSession.newSession())
+    try:
+        yield
+    finally:
+        SparkSession._instantiatedSession = shared
+
+
+def run_into_lake(config: Config, run_once: Callable[[Config], RunReport]) -> Ended:
+    """Run the whole job, Structured Streaming included, and read its lake without Spark."""
+    report = run_once(config)
+    warehouse = config.target.catalog.warehouse
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
+    places = [place for namespace in catalog.list_namespaces() for place in catalog.list_tables(namespace)]
+    images = {".".join(place): _lake_image(catalog, place) for place in places}
+    return _ended(config, report.tables, images, report.other_records)
+
+
+def _lake_image(catalog: SqlCatalog, place: tuple[str, ...]) -> Image:
+    table = catalog.load_table(place)
+    rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
+    return lake_image(table.schema(), rows)
+
+
+def run_into_memory(config: Config, spark: SparkSession) -> Ended:
+    """Run the job's batch function over all that is there, into the memory target."""
+    with memory_job(config, spark) as (job, context):
+        job.process(ends_of(context))
+        return ended_in_memory(job, context)
+
+
+@contextmanager
+def memory_job(config: Config, spark: SparkSession) -> Iterator[tuple[SyncJob, Context]]:
+    """Open a job whose batches the caller drives."""
+    kafka = KafkaClient(config.kafka)
+    try:
+        context = open_context(config, spark, kafka)
+        yield SyncJob(context), context
+    finally:
+        kafka.close()
+
+
+def ends_of(context: Context) -> dict[tuple[str, int], int]:
+    """Return the present end of every partition that the pipeline reads."""
+    names = context.kafka.matching_topics(context.config.kafka)
+    ends = context.kafka.ends(names)
+    return {(topic, partition): end for topic, found in ends.items() for partition, end in found.items()}
+
+
+def ended_in_memory(job: SyncJob, context: Context) -> Ended:
+    target = context.target
+    assert isinstance(target, MemoryTarget)
+    images = {}
+    for sync in job.tables.all():
+        if target.state(sync.route.target) is not None:
+            schema = target._tables[sync.route.target].schema
+            images[str(sync.route.target)] = memory_image(schema, target.rows(sync.route.target))
+    return _ended(context.config, context.state.tables(), images, job.other_records())
+
+
+def _ended(
+    config: Config, statuses: tuple[TableStatus, ...], images: Mapping[str, Image], others: Mapping[str, int]
+) -> Ended:
+    state = StateStore(config.pipeline.root)
+    root = Path(config.pipeline.root) / "history"
+    return Ended(
+        statuses={table_name(status): status for status in statuses},
+        images=images,
+        other_records=dict(others),
+        aside=tuple(sorted({(item.topic, item.offset, item.reason) for item in state.quarantined()})),
+        history={str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.json"))},
+    )
+
+
+def table_name(status: TableStatus) -> str:
+    """Return a table's name in the truth."""
+    return f"{status.table.schema or status.table.database}.{status.table.table}"

@@ -1,0 +1,198 @@
+"""What a topic with damaged records means, decided by Python's own JSON reader and nothing of cdc_sync.
+
+Strict: a record is a change of the table only if all of it is JSON in UTF-8, and every value is one of its column's.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+Meaning = Literal["change", "tombstone", "not of the table", "unreadable"]
+
+COLUMN_TYPES = {
+    "id": "int32",
+    "note": "string",
+    "amount": "decimal",
+    "day": "date",
+    "moment": "timestamp",
+    "flag": "boolean",
+    "ratio": "double",
+    "tags": "list",
+}
+"""The columns of every table of the fuzzed job."""
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+class Unreadable(ValueError):
+    """A record, or a value in it, that is not what it must be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """What one record means.
+
+    Attributes:
+        row: the row after the change; None for a delete.
+        key: of the row that the change is about.
+    """
+
+    meaning: Meaning
+    key: Any = None
+    row: Mapping[str, Any] | None = None
+
+
+Reader = Callable[[bytes], dict[str, Any]]
+"""Reads a value as the document `{"schema":...,"payload":...}`; raises `Unreadable`."""
+
+
+def decode(value: bytes | None, table: tuple[str, str, str], read: Reader) -> Decoded:
+    """Read one record as a change of a table named by database, schema and name."""
+    if value is None:
+        return Decoded(meaning="tombstone")
+    try:
+        document = read(value)
+    except Unreadable:
+        return Decoded(meaning="unreadable")
+    if document.get("payload") is None:
+        return Decoded(meaning="not of the table")
+    name = document["schema"].get("name") if isinstance(document.get("schema"), dict) else None
+    if not isinstance(name, str) or not name.endswith(".Envelope"):
+        return Decoded(meaning="not of the table")
+    try:
+        return _change(document["payload"], table)
+    except Unreadable:
+        return Decoded(meaning="unreadable")
+
+
+def read_json(value: bytes) -> dict[str, Any]:
+    """Read a value as JSON, strictly."""
+    try:
+        document = json.loads(value.decode(), parse_constant=_no_constant, parse_float=Decimal)
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise Unreadable(str(error)) from error
+    if not isinstance(document, dict):
+        raise Unreadable("not an object")
+    return document
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(name)
+
+
+def _change(payload: Any, table: tuple[str, str, str]) -> Decoded:
+    if not isinstance(payload, dict) or not isinstance(payload.get("source"), dict):
+        raise Unreadable("no source")
+    source, op = payload["source"], payload.get("op")
+    if (source.get("db"), source.get("schema"), source.get("table")) != table:
+        return Decoded(meaning="not of the table")
+    if op not in ("c", "r", "u", "d"):
+        raise Unreadable("no operation")
+    image = payload.get("before" if op == "d" else "after")
+    if not isinstance(image, dict):
+        raise Unreadable("no row")
+    if op == "d":
+        return Decoded(meaning="change", key=_value("int32", image.get("id")))
+    row = {name: _value(type_, image.get(name)) for name, type_ in COLUMN_TYPES.items()}
+    if row["id"] is None:
+        raise Unreadable("no key")
+    return Decoded(meaning="change", key=row["id"], row=row)
+
+
+def _value(type_: str, raw: Any) -> Any:
+    if raw is None:
+        return None
+    match type_, raw:
+        case "int32", int() if not isinstance(raw, bool) and -(2**31) <= raw < 2**31:
+            return raw
+        case "string", str():
+            return raw
+        case "boolean", bool():
+            return raw
+        case "double", (int() | float() | Decimal()) if not isinstance(raw, bool):
+            return _double(raw)
+        case "double", "NaN" | "Infinity" | "-Infinity":
+            return float(raw)
+        case "decimal", str():
+            return _decimal(raw)
+        case "date", int() if not isinstance(raw, bool):
+            return _within(lambda: (_EPOCH + dt.timedelta(days=raw)).date())
+        case "timestamp", int() if not isinstance(raw, bool):
+            return _within(lambda: _EPOCH + dt.timedelta(microseconds=raw))
+        case "list", list():
+            return [_value("int32", item) for item in raw]
+        case _:
+            raise Unreadable(f"{raw!r} is no {type_}")
+
+
+def _double(raw: int | float | Decimal) -> float:
+    try:
+        found = float(raw)
+    except OverflowError as error:
+        raise Unreadable(str(error)) from error
+    if isinstance(raw, (int, Decimal)) and found in (float("inf"), float("-inf")):
+        raise Unreadable("beyond a double")
+    return found
+
+
+def _decimal(raw: str) -> Decimal:
+    try:
+        data = base64.b64decode(raw, validate=True)
+    except ValueError as error:
+        raise Unreadable(str(error)) from error
+    unscaled = int.from_bytes(data, "big", signed=True)
+    if not data or abs(unscaled) >= 10**10:
+        raise Unreadable("not a decimal(10, 2)")
+    return Decimal(unscaled).scaleb(-2)
+
+
+def _within(read: Any) -> Any:
+    try:
+        return read()
+    except OverflowError as error:
+        raise Unreadable(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One record of a topic.
+
+    Attributes:
+        original: what the record was before it was damaged; None for a good one.
+        kind: what was done to it; empty for a good one.
+    """
+
+    key: bytes | None
+    value: bytes | None
+    kind: str = ""
+    original: bytes | None = None
+
+
+def rows_after(
+    entries: Sequence[Entry], table: tuple[str, str, str], read: Reader, *, aside: frozenset[int]
+) -> dict[Any, Any]:
+    """Apply every record that was not set aside, in order.
+
+    A record that cannot be read and was not set aside either may only have been taken for what it was before the
+    damage: cut off behind its end, say.
+    """
+    rows: dict[Any, Any] = {}
+    for offset, entry in enumerate(entries):
+        if offset in aside:
+            continue
+        found = decode(entry.value, table, read)
+        if found.meaning == "unreadable" and entry.original is not None:
+            found = decode(entry.original, table, read)
+        if found.meaning != "change":
+            continue
+        if found.row is None:
+            rows.pop(found.key, None)
+        else:
+            rows[found.key] = found.row
+    return rows

@@ -1,0 +1,4 @@
+MERGE INTO `lake`.`a.b`.`t` t USING view s ON t.`no` = s.c5 AND t.`id` = s.c1
+WHEN MATCHED AND s.deleted THEN DELETE
+WHEN MATCHED AND NOT s.deleted THEN UPDATE SET `id` = s.c1, `na``me` = CASE WHEN s.u2 AND NOT s.forgotten THEN t.`na``me` ELSE s.c2 END, `no` = s.c5
+WHEN NOT MATCHED AND NOT s.deleted THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)

@@ -1,0 +1,130 @@
+"""What is beyond a limit is refused with the limit's name; time windows count what happens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdc_sync.config import Limits as ConfiguredLimits
+from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.events import TableId
+from cdc_sync.limits import Limits, Window, too_large, too_long, too_many_tables, too_many_versions, too_much
+from cdc_sync.testing import INT32, TEXT, array, column, envelope_schema, struct
+
+LIMITS: Limits = ConfiguredLimits(max_message_bytes=100, max_columns=3, max_depth=4, max_name_length=10)
+
+
+def envelope(*columns: ConnectSchema) -> ConnectSchema:
+    return envelope_schema("shop.public.t", columns)
+
+
+def deep(levels: int) -> ConnectSchema:
+    schema = INT32
+    for _ in range(levels - 1):
+        schema = array(schema)
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ([column(str(i), TEXT) for i in range(4)], "there are more columns than limits.max_columns = 3"),
+        (
+            [column("a", struct("s", *(column(str(i), TEXT) for i in range(4))))],
+            "there are more fields in a column than limits.max_columns = 3",
+        ),
+        ([column("a", deep(5))], "a column is nested deeper than limits.max_depth = 4"),
+        ([column("é" * 11, TEXT)], "a column's name is longer than limits.max_name_length = 10"),
+        (
+            [column("a", array(struct("s", column("n" * 11, TEXT))))],
+            "a column's name is longer than limits.max_name_length = 10",
+        ),
+    ],
+)
+def test_a_row_beyond_a_limit_is_refused_with_the_limits_name(columns: list[ConnectSchema], reason: str) -> None:
+    for schema in (envelope(*columns), struct("shop.public.t.Value", *columns)):
+        found = too_much(schema, LIMITS)
+        assert found is not None
+        assert found.reason == reason
+        assert found.remedy.startswith("raise limits.")
+
+
+def test_a_row_at_the_limits_passes() -> None:
+    columns = [column("é" * 10, TEXT), column("deep", deep(4)), column("c", array(struct("s", column("x", TEXT))))]
+    assert too_much(envelope(*columns), LIMITS) is None
+
+
+def test_the_envelopes_own_fields_do_not_count() -> None:
+    assert too_much(envelope(column("id", INT32)), LIMITS) is None
+
+
+def test_size_and_name_of_a_table_have_their_limits() -> None:
+    assert too_large(100, LIMITS) is None
+    assert str(too_large(101, LIMITS)) == (
+        "the message is larger than limits.max_message_bytes = 100; raise limits.max_message_bytes if it is meant to be"
+    )
+    table = TableId(database="d" * 10, schema="", table="t")
+    assert too_long(table, LIMITS) is None
+    assert "limits.max_name_length = 10" in str(too_long(replace(table, table="t" * 11), LIMITS))
+
+
+def test_a_rate_that_is_exceeded_is_told_with_its_limit() -> None:
+    assert "limits.max_versions_per_hour = 100" in too_many_versions(LIMITS).reason
+    assert "limits.max_new_tables_per_hour = 1000" in too_many_tables(LIMITS).reason
+
+
+def test_a_schema_of_the_widest_table_is_checked_in_no_time() -> None:
+    limits = ConfiguredLimits(max_columns=10_000)
+    wide = envelope(*(column(f"c{i}", struct("s", column("x", TEXT), column("y", deep(20)))) for i in range(10_000)))
+    started = time.perf_counter()
+    assert too_much(wide, limits) is None
+    assert time.perf_counter() - started < 2
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_window_grants_what_is_left_and_forgets_after_its_time() -> None:
+    clock = Clock()
+    window = Window(3, seconds=10, clock=clock)
+    assert window.take(2) == 2
+    clock.now = 4
+    assert window.take(5) == 1
+    assert window.take() == 0
+    assert window.opens_in() == 6
+    clock.now = 10
+    assert window.opens_in() == 0
+    assert window.take(5) == 2
+    assert window.opens_in() == 4
+
+
+@given(st.integers(0, 5), st.lists(st.tuples(st.floats(0, 20), st.integers(0, 4)), max_size=20))
+def test_never_more_than_the_limit_within_the_time(limit: int, calls: list[tuple[float, int]]) -> None:
+    clock = Clock()
+    window = Window(limit, seconds=10, clock=clock)
+    granted: list[float] = []
+    for later, wanted in calls:
+        clock.now += later
+        granted += [clock.now] * window.take(wanted)
+        assert sum(at > clock.now - 10 for at in granted) <= limit
+
+
+def test_threads_share_a_window() -> None:
+    window = Window(100)
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(sum(window.take() for _ in range(50)))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts) == 100
