@@ -36,6 +36,7 @@ FORMATS: tuple[Format, ...] = ("json", "avro")
 WIDTHS = {12: 60_000, 100: 15_000}
 """Columns -> events of a topic."""
 LIVE = (1, 3, 10)
+PARTS = ("decoding", "tables")
 PARTITIONS = 2
 
 
@@ -51,7 +52,7 @@ class Effort:
 
 
 FULL = Effort(scale=1.0, warm=8, rounds=7, tables=100, batches=5)
-QUICK = Effort(scale=0.2, warm=4, rounds=3, tables=20, batches=3)
+QUICK = Effort(scale=0.2, warm=8, rounds=3, tables=20, batches=3)
 
 
 class Arena:
@@ -189,20 +190,22 @@ def _config(folder: Path, servers: str) -> Config:
     )
 
 
-def measure(folder: Path, servers: str, effort: Effort, formats: Sequence[Format], widths: Sequence[int]) -> Results:
-    """Run everything."""
+def measure(folder: Path, servers: str, effort: Effort, wanted: argparse.Namespace) -> Results:
+    """Run the parts that are wanted, all by default."""
+    formats = wanted.format or FORMATS if "decoding" in wanted.part else ()
     arena = Arena(folder, servers, effort)
     figures: list[Figure] = []
     differences: list[str] = []
     try:
         for format_ in formats:
-            for width in widths:
+            for width in wanted.width or WIDTHS:
                 some, found = arena.figures(format_, width)
                 figures += some
                 differences += found
-                for figure in some:
-                    print(line_of(figure), file=sys.stderr)
-        driver = steady(arena.config, arena.spark, servers, tables=effort.tables, batches=effort.batches)
+                print("\n".join([*map(line_of, some), *found]), file=sys.stderr)
+        driver = None
+        if "tables" in wanted.part:
+            driver = steady(arena.config, arena.spark, servers, tables=effort.tables, batches=effort.batches)
     finally:
         arena.close()
     return Results(figures=tuple(figures), steady=driver, differences=tuple(differences))
@@ -214,7 +217,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
     parser.add_argument("--format", choices=FORMATS, action="append", help="only this format")
     parser.add_argument("--width", choices=sorted(WIDTHS), type=int, action="append", help="only this many columns")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this part")
     options = parser.parse_args()
+    options.part = options.part or PARTS
     effort = QUICK if options.quick else FULL
     configure()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -224,7 +229,7 @@ def main() -> None:
         kafka.start()
         try:
             servers = kafka.bootstrap_servers
-            results = measure(Path(name), servers, effort, options.format or FORMATS, options.width or tuple(WIDTHS))
+            results = measure(Path(name), servers, effort, options)
         finally:
             kafka.stop()
     print(as_json(results) if options.json else as_text(results))

@@ -83,7 +83,7 @@ class Results:
     """All figures of a run; `differences` must be empty."""
 
     figures: tuple[Figure, ...]
-    steady: Steady
+    steady: Steady | None
     differences: tuple[str, ...]
 
 
@@ -95,14 +95,21 @@ _HEAD = (
 
 def as_text(results: Results) -> str:
     """Return the figures as tables; CPU-s and task-s are for 100,000 events."""
-    lines = [_row(_HEAD), *map(line_of, results.figures)]
-    driver = results.steady
-    lines.append(f"\n{driver.tables} tables in a batch, milliseconds of the driver for each table:")
-    lines += [f"  {name:<36}{ms:>8.2f}" for name, ms in driver.schemas.items()]
-    lines.append(f"  {'schemas in all':<36}{sum(driver.schemas.values()):>8.2f}  bar {STEADY_BAR_MS:g}")
-    others = {**driver.others, "whole batch": driver.batch}
-    lines += [f"  {'beside it: ' + name:<36}{ms:>8.2f}" for name, ms in others.items()]
+    lines = [_row(_HEAD), *map(line_of, results.figures)] if results.figures else []
+    lines += _steady_lines(results.steady) if results.steady else []
     return "\n".join([*lines, *results.differences])
+
+
+def _steady_lines(found: Steady) -> list[str]:
+    total = sum(found.schemas.values())
+    mark = " " if total < STEADY_BAR_MS else "!"
+    others = {**found.others, "whole batch": found.batch}
+    return [
+        f"\n{found.tables} tables in a batch, milliseconds of the driver for each table:",
+        *(f"  {name:<50}{ms:>8.2f}" for name, ms in found.schemas.items()),
+        f"  {'schemas in all':<50}{total:>8.2f} {mark} {STEADY_BAR_MS:g}",
+        *(f"  {'beside it: ' + name:<50}{ms:>8.2f}" for name, ms in others.items()),
+    ]
 
 
 def line_of(figure: Figure) -> str:

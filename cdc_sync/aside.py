@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.debezium.refusals import Configured, why_not_a_table
+from cdc_sync.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
 from cdc_sync.events import KafkaPosition
 from cdc_sync.kafka import Record
 from cdc_sync.schemabook import KnownSchema
@@ -77,4 +77,6 @@ def why_not(context: Context, record: Record, known: KnownSchema | None = None) 
         schema=known.value_schema if known else None,
         configured=configured,
     )
-    return str(refused) if refused is not None else None
+    if refused is None or (refused is OTHER_SCHEMA and known is not None and known.broken is not None):
+        return None  # what is wrong with the schema says more
+    return str(refused)

@@ -12,13 +12,13 @@ from cdc_sync.context import Context
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import PROBLEM
-from cdc_sync.spark.lineages import Lineages, Place, carry, find_lineages
+from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
 from cdc_sync.spark.problems import UNKNOWN_SCHEMA
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.spark.unchanged import count_unknown, fold
 from cdc_sync.targets.base import Commit
 
-_LOOK_BACK = 20
+_LOOK_BACK = 100
 """Commits; a key update's two halves are neighbours in the log, so the newest one nearly always will do."""
 
 
@@ -37,6 +37,7 @@ class Keeping:
     Attributes:
         events: decodes a range's events, those with a problem included.
         unchanged: ids of the columns that events may leave out.
+        follow_keys: rows that changed their key are followed, which takes another pass over the events.
         require_links: values that are to be taken over and are not found are an error; else nobody knows them.
     """
 
@@ -44,6 +45,7 @@ class Keeping:
     target: TargetName
     schema: InternalSchema
     unchanged: tuple[int, ...]
+    follow_keys: bool
     require_links: bool
     events: Callable[[tuple[OffsetRange, ...]], DataFrame]
 
@@ -58,35 +60,77 @@ class Keeping:
         Raises:
             Unlinked: if values are to be taken over from rows that are not found.
         """
-        found = find_lineages(events, self.schema, self.unchanged)
-        if not found.steps and not found.unlinked:
+        if not self.follow_keys:
             return fold(events, self.schema, self.unchanged)
+        found = find_lineages(events, self.schema, self.unchanged)
         if not found.unlinked:
             held = self._held(None, exists=exists)
-            return fold(events, self.schema, self.unchanged, self._carry(events, found, held))
-        starts = {item.partition: item.start for item in ranges}
-        for commit in self.context.target.commits(self.target, _LOOK_BACK)[1:] if exists else ():
-            longer = self.events(self._since(commit, ranges)).persist()
-            try:
-                carried = self._carried_since(longer, commit, starts)
-            finally:
-                longer.unpersist()
-            if carried is not None:
-                return fold(events, self.schema, self.unchanged, carried)
-        if self.require_links:
+            carried = self._carry(events, found, held) if found.steps else None
+            return fold(events, self.schema, self.unchanged, carried)
+        carried = self._carried_from_before(ranges, found.unlinked[0]) if exists else None
+        if carried is None and self.require_links:
             raise Unlinked(found.unlinked)
-        return fold(events, self.schema, self.unchanged)
+        return fold(events, self.schema, self.unchanged, carried)
 
-    def _carried_since(self, longer: DataFrame, commit: Commit, starts: Mapping[int, int]) -> DataFrame | None:
-        """Return what is taken over, looking back to a commit; None if that does not say it."""
-        if not longer.where(F.col(PROBLEM) == UNKNOWN_SCHEMA).isEmpty():
-            return None  # there may be values among them
-        known = longer.where(F.col(PROBLEM).isNull())
-        found = find_lineages(known, self.schema, self.unchanged, starts)
-        if found.unlinked:
+    def _carried_from_before(self, ranges: tuple[OffsetRange, ...], create: Place) -> DataFrame | None:
+        """Return what creates take over from rows that were deleted before their range; None if that is not found.
+
+        The newest state that still has such a row is looked for, and all events from there on are taken into account.
+        """
+        starts = {item.partition: item.start for item in ranges}
+        states = self._states(ranges)
+        if not states:
             return None
-        held = self._held(commit, exists=commit.progress is not None)
-        return self._carry(known, found, held, starts).localCheckpoint()
+        oldest = self._known(states[-1][1])
+        missing, age = create, 0
+        while oldest is not None and (delete := find_delete(oldest, missing)) is not None:
+            begins = (self._start(since, delete.partition) for _, since in states)
+            age = max(age, next((number for number, start in enumerate(begins) if start <= delete.offset), len(states)))
+            if age == len(states):
+                return None
+            commit, since = states[age]
+            events = self._known(since)
+            assert events is not None
+            found = find_lineages(events, self.schema, self.unchanged, starts)
+            if not found.unlinked:
+                held = self._held(commit, exists=commit.progress is not None)
+                return self._carry(events, found, held, starts)
+            if found.unlinked[0] == missing:
+                return None
+            missing = found.unlinked[0]
+        return None
+
+    @staticmethod
+    def _start(since: tuple[OffsetRange, ...], partition: int) -> int:
+        """Return where a partition is read from; a partition that is not read at all begins nowhere."""
+        return next((item.start for item in since if item.partition == partition), 1 << 62)
+
+    def _known(self, since: tuple[OffsetRange, ...]) -> DataFrame | None:
+        """Return the events of a longer range, None if some are of schemas that are not at hand: they may matter."""
+        events = self.events(since)
+        if not events.where(F.col(PROBLEM) == UNKNOWN_SCHEMA).isEmpty():
+            return None
+        return events.where(F.col(PROBLEM).isNull())
+
+    def _states(self, ranges: tuple[OffsetRange, ...]) -> list[tuple[Commit, tuple[OffsetRange, ...]]]:
+        """Return earlier states, newest first, with the ranges from each to now, as far as the topic has them."""
+        topic = ranges[0].topic
+        beginnings = self.context.kafka.beginnings([topic]).get(topic, {})
+        now = self.context.target.state(self.target)
+        ends = dict(now.progress.offsets.get(topic, {})) if now and now.progress else {}
+        ends |= {item.partition: item.end for item in ranges}
+        found = []
+        for commit in self.context.target.commits(self.target, _LOOK_BACK)[1:]:
+            read = commit.progress.offsets.get(topic, {}) if commit.progress else {}
+            starts = {partition: read.get(partition, 0) for partition in beginnings}
+            if any(starts[partition] < beginning for partition, beginning in beginnings.items()):
+                break  # events after this state are gone from the topic
+            since = (
+                OffsetRange(topic=topic, partition=partition, start=start, end=ends.get(partition, start))
+                for partition, start in sorted(starts.items())
+            )
+            found.append((commit, tuple(item for item in since if item.size)))
+        return found
 
     def _carry(
         self, events: DataFrame, found: Lineages, held: DataFrame, starts: Mapping[int, int] | None = None
@@ -97,22 +141,6 @@ class Keeping:
         ids = (*self.schema.primary_key, *self.unchanged)
         held = self.context.target.read(self.target, self.schema, ids, commit)
         return held if exists else held.limit(0)
-
-    def _since(self, commit: Commit, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
-        topic = ranges[0].topic
-        beginnings = self.context.kafka.beginnings([topic]).get(topic, {})
-        ends = {item.partition: item.end for item in ranges}
-        read = commit.progress.offsets.get(topic, {}) if commit.progress else {}
-        starts = {partition: max(beginning, read.get(partition, 0)) for partition, beginning in beginnings.items()}
-        now = self.context.target.state(self.target)
-        reached = now.progress.offsets.get(topic, {}) if now and now.progress else {}
-        wanted = (
-            OffsetRange(
-                topic=topic, partition=partition, start=start, end=ends.get(partition, reached.get(partition, start))
-            )
-            for partition, start in sorted(starts.items())
-        )
-        return tuple(item for item in wanted if item.size)
 
     def count_unknown(self, rows: DataFrame) -> int:
         """Count the rows for which NULL is stored because nobody knows a value."""

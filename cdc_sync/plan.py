@@ -16,6 +16,7 @@ from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place, can_compare
 from cdc_sync.migrate.modes import taken_name
+from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
 from cdc_sync.schema.align import Alignment, Evidence, Facts, align
 from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
@@ -118,6 +119,10 @@ def plan_table(
             outcome = _baseline(sighting, seen)
         elif outcome is None and head is not None:
             outcome = _next(head, sighting, seen, route, capabilities)
+        if isinstance(outcome, Version):
+            clash = target_names(outcome.schema, capabilities.columns)
+            if isinstance(clash, NameClash):
+                outcome = _Refused(reason=clash.reason, remedy=clash.remedy)
         match outcome:
             case _Refused(reason=reason, remedy=remedy):
                 refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)
@@ -257,6 +262,10 @@ def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> _Refu
     return None
 
 
+_LONGEST_REASON = 4_000
+"""Characters: a table may have thousands of columns, and people have to read this."""
+
+
 def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> bool:
     """Whether an old column that would be kept has the name of a new one, so that both cannot stand in one table."""
     kept = {before.column(id_).name for case in alignment.unproven for id_ in case.vanished}
@@ -270,8 +279,9 @@ def _unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment
         new = ", ".join(repr(seen.columns[index].name) for index in case.appeared) or "nothing"
         options = "; or ".join(case.explanations)
         texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
+    reason = "it cannot be proven what happened to columns: " + " | ".join(texts)
     return _Refused(
-        reason="it cannot be proven what happened to columns: " + " | ".join(texts),
+        reason=reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…",
         remedy="declare it under `renames` or `drops` of the table, or set policy.unproven_rename: add",
     )
 

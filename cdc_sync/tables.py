@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from structlog import get_logger
 
@@ -12,7 +13,8 @@ from cdc_sync.context import Context
 from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.limits import Window, too_many_tables
-from cdc_sync.naming import Route, check_routes
+from cdc_sync.migrate.names import held_name
+from cdc_sync.naming import Route, TargetName, check_routes
 from cdc_sync.stops import Pause
 from cdc_sync.tablesync import TableSync
 
@@ -76,7 +78,10 @@ class Tables:
             return None
         if wanted is None:
             get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
-        return wanted
+            return None
+        rules, target = self._context.target.capabilities.tables, wanted.target
+        held = TargetName(namespace=held_name(target.namespace, rules), name=held_name(target.name, rules))
+        return replace(wanted, target=held)
 
     def _make(self, table: TableId) -> TableSync | None:
         wanted = self.route_of(table)

@@ -57,6 +57,7 @@ class WritePlan:
         exact: the converters are for every schema the table has in the ranges, so any other record is not the
             table's. Without it, a record of another schema means that the range must be surveyed first.
         may_append: adding rows without looking for their keys may be tried, where the records allow it.
+        follow_keys: values may have to be taken over from rows that changed their key.
         require_links: a create that takes values over from a row that is not found is not written.
         keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
     """
@@ -70,6 +71,7 @@ class WritePlan:
     progress: Progress | None
     may_append: bool
     keep_unchanged: bool = False
+    follow_keys: bool = False
     require_links: bool = True
 
     @property
@@ -154,6 +156,8 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
             return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+        if found.problem == UNKNOWN_VALUE and not plan.follow_keys:
+            return replace(write_range(context, replace(plan, follow_keys=True)), left_out=True)
         if found.problem == UNKNOWN_VALUE:
             return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
         if found.problem == PLACEHOLDER_FOUND:
@@ -233,6 +237,7 @@ def _keeping(context: Context, plan: WritePlan) -> Keeping:
         context=context,
         target=plan.route.target,
         schema=schema,
+        follow_keys=plan.follow_keys,
         require_links=plan.require_links,
         unchanged=unchangeable(plan.converters, schema, _decoding(context, plan)),
         events=lambda ranges: events_of(_converted(context, replace(plan, ranges=ranges)), schema, plan.shape),
@@ -240,7 +245,8 @@ def _keeping(context: Context, plan: WritePlan) -> Keeping:
 
 
 def _keeping_batch(plan: WritePlan, batch: Batch, rows: DataFrame, keeping: Keeping) -> Batch:
-    require_values = plan.route.policy.missing_rows == "pause"
+    # Only once rows were followed through their keys is a value nobody knows a matter of policy.
+    require_values = not plan.follow_keys or plan.route.policy.missing_rows == "pause"
     return replace(batch, rows=rows, append=False, unchanged=keeping.unchanged, require_values=require_values)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from cdc_sync.debezium.flattened import FlattenedSchema
 from cdc_sync.events import TableId
-from cdc_sync.spark.conditions import all_of
+from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.position import avro_source_type, source_type
 
 CORRUPT = "__cdc_sync_corrupt"
@@ -196,8 +196,11 @@ class FlattenedLayout:
         return [key.alias(f"k{self._index}")]
 
     def malformed(self) -> Column:
-        """Return whether Spark could not parse some of what was asked for."""
-        return F.coalesce(self._event.getField(CORRUPT).isNotNull(), F.lit(False)) if self._is_json else F.lit(False)
+        """Return whether Spark could not parse some of what was asked for, or `__deleted` is neither true nor false."""
+        checks = [self._event.getField(CORRUPT).isNotNull()] if self._is_json else []
+        if self._schema.deleted is not None:
+            checks.append(~self._event.getField(self._schema.deleted).isin("true", "false"))
+        return any_of([F.lit(False), *(F.coalesce(check, F.lit(False)) for check in checks)])
 
     def op(self) -> Column:
         """Return what the event says; without any word of it, a row that may be new or not: `r`."""

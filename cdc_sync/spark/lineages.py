@@ -5,7 +5,8 @@ create leaves unchanged values out, they are those of the row under the old key:
 the target's row as it is before the commit. A chain of such updates is followed from key to key, so a range never has
 to be cut for it.
 
-A *segment* is what one row was under one key: the key's events up to and with a delete. It is named by its first event.
+A *segment* is what one row was under one key: the key's events up to and with a delete. It is named by its first event,
+whose offset counts double, for one update of a declared key is both a delete and a create.
 One of the places that collect from records: partitions and offsets reach the driver, no value.
 """
 
@@ -30,7 +31,7 @@ _CHAIN, _DEPTH, _HELD = "chain", "depth", "held"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
-    """A record of the topic."""
+    """A record of the topic, or a segment."""
 
     partition: int
     offset: int
@@ -87,12 +88,11 @@ def find_lineages(
     links: list[Link] = []
     unlinked: dict[Place, Place] = {}
     for row in _halves(_segments(converted, schema), schema, unchanged).collect():
-        creates = sorted(row.creates, key=_offset, reverse=True)
-        deletes = sorted(row.deletes, key=_offset, reverse=True) if row.old_keys == row.new_keys == 1 else []
-        # A connector that repeats events repeats both halves: the n-th last delete belongs to the n-th last create.
-        links += (_link(delete, create) for delete, create in zip(deletes, creates, strict=False))
-        left = (create for create in creates[len(deletes) :] if create.leaves_out)
-        unlinked |= {_place(create, OFFSET): _place(create, _SEGMENT) for create in left}
+        pairs = _pairs(row)
+        links += (_link(delete, create) for delete, create in pairs)
+        linked = {_place(create, OFFSET) for _, create in pairs}
+        left = ((_place(create, OFFSET), create) for create in row.creates if create.leaves_out)
+        unlinked |= {place: _place(create, _SEGMENT) for place, create in left if place not in linked}
     found = steps(links)
     roots = _roots(found, starts or {})
     wanted = (place for place, segment in unlinked.items() if segment in roots or _counted(place, starts or {}))
@@ -116,6 +116,17 @@ def find_delete(converted: DataFrame, create: Place) -> Place | None:
     wanted = converted.where(is_it & told).select(POSITION)
     deletes = converted.where(F.col(OP) == "d").join(F.broadcast(wanted), POSITION, "left_semi")
     return max((_place(row, OFFSET) for row in deletes.select(PARTITION, OFFSET).collect()), default=None)
+
+
+def _pairs(row: Row) -> list[tuple[Row, Row]]:
+    """Return the deletes and creates at one position that belong together, as far as that is certain."""
+    by_record = {_place(delete, OFFSET): delete for delete in row.deletes}
+    same = [(by_record[place], create) for create in row.creates if (place := _place(create, OFFSET)) in by_record]
+    if same or row.old_keys != 1 or row.new_keys != 1:
+        return same
+    # A connector that repeats events repeats both halves: the n-th last delete belongs to the n-th last create.
+    deletes, creates = (sorted(half, key=_offset, reverse=True) for half in (row.deletes, row.creates))
+    return list(zip(deletes, creates, strict=False))
 
 
 def _offset(row: Row) -> int:
@@ -152,15 +163,16 @@ def steps(links: Iterable[Link]) -> tuple[Step, ...]:
 
 
 def _segments(converted: DataFrame, schema: InternalSchema) -> DataFrame:
-    """Add the offset of the segment's first event, and whether the key has no earlier segment here."""
+    """Add what names the segment in its partition, and whether the key has no earlier segment here."""
     keys = [value_column(id_) for id_ in schema.primary_key]
     in_order = Window.partitionBy(*keys).orderBy(OFFSET)
     before = F.lag(OP).over(in_order)
-    begins = F.when(before.isNull() | (before == "d"), F.col(OFFSET))
+    number = F.col(OFFSET) * 2 + (F.col(OP) != "d").cast("long")
+    begins = F.when(before.isNull() | (before == "d"), number)
     return (
         converted.withColumn("begins", begins)
         .withColumn(_SEGMENT, F.last("begins", ignorenulls=True).over(in_order))
-        .withColumn(_IS_FIRST, F.col(_SEGMENT) == F.first(OFFSET).over(in_order))
+        .withColumn(_IS_FIRST, F.col(_SEGMENT) == F.first(number).over(in_order))
         .drop("begins")
     )
 
@@ -175,9 +187,8 @@ def _halves(segments: DataFrame, schema: InternalSchema, unchanged: Sequence[int
     halves = (
         segments.where(is_delete | is_create)
         .select(PARTITION, OFFSET, OP, _SEGMENT, POSITION, key.alias("key"), (is_create & flags).alias("leaves_out"))
-        # Events without a position are equal in it, which says nothing; each is a group of its own then.
+        # Events without a position are equal in it, which says nothing; each record is a group of its own then.
         .withColumn("alone", F.when(~told, F.struct(PARTITION, OFFSET)))
-        .where(told | F.col("leaves_out"))
     )
     return (
         halves.groupBy(POSITION, "alone")

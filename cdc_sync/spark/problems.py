@@ -55,7 +55,8 @@ def problem_of(group: Group, decoding: Decoding) -> Column:
         left_out = [group.placeholder(column.name) for column in group.columns.values()]
         found = [condition for condition in left_out if condition is not None]
         if found:
-            checks.append((op.isin("u", "c") & _any(found), PLACEHOLDER_FOUND))
+            may_leave_out = op.isin("u", "c") if layout.tells_operation else op != "d"
+            checks.append((may_leave_out & _any(found), PLACEHOLDER_FOUND))
     if decoding.refuse_ambiguous_null:
         checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
     checks += _lost(group, decoding)

@@ -153,11 +153,10 @@ class IcebergTarget:
         if commit is None:
             table = self._spark.table(self._sql_name(name))
             return table.select(*(table[quoted(column.name)].alias(value_column(column.id)) for column in columns))
-        selected = ", ".join(past_columns(self._load(name), commit, columns))
-        source = self._sql_name(name)
-        if commit.progress is None:
-            return self._spark.sql(f"SELECT {selected} FROM {source} WHERE FALSE")
-        return self._spark.sql(f"SELECT {selected} FROM {source} VERSION AS OF {int(commit.reference)}")
+        # Only the number of a snapshot becomes SQL: columns of the past may have any name.
+        version = f" VERSION AS OF {int(commit.reference)}" if commit.progress is not None else " WHERE FALSE"
+        past = self._spark.sql(f"SELECT * FROM {self._sql_name(name)}{version}")
+        return past.select(*past_columns(self._load(name), commit, columns))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the snapshots back; those that are expired cannot be read."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+
 from cdc_sync.progress import PROPERTY, parse_progress
 from cdc_sync.schema.internal import Column
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.quote import quoted
-from cdc_sync.spark.types import literal_sql, to_spark
+from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.base import Commit, same_offsets
 
 
@@ -36,17 +39,14 @@ def states(table: Any, limit: int) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def past_columns(table: Any, commit: Commit, columns: Sequence[Column]) -> list[str]:
-    """Return a SELECT's expressions: a column may have had another name and a narrower type, or not been there yet."""
+def past_columns(table: Any, commit: Commit, columns: Sequence[Column]) -> list[SparkColumn]:
+    """Return what to select of a snapshot: a column may have had another name or type, or not been there yet."""
     now = table.schema().asStruct()
     then = table.schemas().get(table.snapshot(int(commit.reference)).schemaId()).asStruct() if commit.progress else now
     selected = []
     for column in columns:
         field = then.field(now.field(column.name).fieldId())
-        value = (
-            literal_sql(column.initial, column.type)
-            if field is None
-            else f"CAST({quoted(field.name())} AS {to_spark(column.type).simpleString()})"
-        )
-        selected.append(f"{value} AS {value_column(column.id)}")
+        held = None if field is None else F.col(quoted(field.name())).cast(to_spark(column.type))
+        value = literal(column.initial, column.type) if held is None else held
+        selected.append(value.alias(value_column(column.id)))
     return selected

@@ -129,9 +129,11 @@ class MemoryTarget:
         _, rows = table.states()[int(commit.reference) if commit is not None else table.writes]
         columns = tuple(schema.column(id_) for id_ in ids)
         initials = _initials(columns)
-        struct = T.StructType([T.StructField(value_column(column.id), to_spark(column.type)) for column in columns])
+        types = {value_column(column.id): to_spark(column.type) for column in columns}
+        struct = T.StructType([T.StructField(label, _without_zone(type_)) for label, type_ in types.items()])
         values = [tuple(row.get(id_, initials[id_]) for id_ in ids) for row in rows.values()]
-        return _session().createDataFrame(values, struct)
+        frame = _session().createDataFrame(values, struct)
+        return frame.select(*(frame[label].cast(type_).alias(label) for label, type_ in types.items()))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Return the last states; older ones are forgotten."""
@@ -194,7 +196,10 @@ def _unchanged(name: TargetName, batch: Batch, values: dict[str, Any], *, known:
 
 def _initials(columns: Sequence[Column]) -> _Row:
     """Return the initial value of each column as Spark hands it to Python."""
-    literals = (literal(column.initial, column.type).alias(str(column.id)) for column in columns)
+    literals = (
+        literal(column.initial, column.type).cast(_without_zone(to_spark(column.type))).alias(str(column.id))
+        for column in columns
+    )
     return {int(name): value for name, value in _session().range(1).select(*literals).collect()[0].asDict().items()}
 
 

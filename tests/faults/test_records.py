@@ -31,7 +31,6 @@ _TRANSACTION = struct(
     column("status", TEXT, optional=False),
     column("id", TEXT, optional=False),
 )
-_NOT_JSON = "not JSON with a schema, as Kafka Connect's JsonConverter writes it"
 _TEN_MEGABYTES = 10 * 1024 * 1024
 _DAY, _WIRE_DAY = date(2022, 1, 8), b'"day":19000'
 
@@ -44,18 +43,22 @@ def _harmless() -> dict[str, Record]:
     }
 
 
+def _without_schema(value: bytes) -> bytes:
+    return json.dumps(json.loads(value)["payload"]).encode()
+
+
 def _broken(good: Record) -> list[tuple[str, Record]]:
     """Records nobody can apply, with the beginning of the reason to be told."""
     assert good.value is not None
     other = struct("somebody.else.Value", column("x", INT64))
     cut = good.value[: good.value.index(b'"op":')]
     return [
-        (_NOT_JSON, Record(key=b"\x00\xff", value=b"\x00\x01\xfe not json")),
-        (_NOT_JSON, Record(key=None, value=b"")),
-        (_NOT_JSON, Record(key=good.key, value=json.dumps(json.loads(good.value)["payload"]).encode())),
-        (_NOT_JSON, Record(key=None, value=b"\xff" * _TEN_MEGABYTES)),
+        ("a value whose schema is in a registry", Record(key=b"\x00\xff", value=b"\x00\x01\xfe not json")),
+        ("an empty value", Record(key=None, value=b"")),
+        ("a change event in JSON without", Record(key=good.key, value=_without_schema(good.value))),
+        ("bytes that are neither", Record(key=None, value=b"\xff" * _TEN_MEGABYTES)),
         ("Cannot ", Record(key=good.key, value=b'{"schema":{"type":"struct","fields":7},"payload":{"op":"c"}}')),
-        ("a record that is neither", Record(key=None, value=message(other, {"x": 1}))),
+        ("a flattened event, made by", Record(key=None, value=message(other, {"x": 1}))),
         ("", Record(key=good.key, value=cut)),
         ("does not convert: column", Record(key=good.key, value=good.value.replace(_WIRE_DAY, b'"day":99999999'))),
     ]

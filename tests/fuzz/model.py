@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-Meaning = Literal["change", "tombstone", "not of the table", "unreadable"]
+Meaning = Literal["change", "another table's", "tombstone", "no change", "unreadable"]
 
 COLUMN_TYPES = {
     "id": "int32",
@@ -54,19 +54,19 @@ Reader = Callable[[bytes], dict[str, Any]]
 
 def decode(value: bytes | None, table: tuple[str, str, str], read: Reader) -> Decoded:
     """Read one record as a change of a table named by database, schema and name."""
-    if value is None:
+    if value is None or value == b'{"schema":null,"payload":null}':  # the latter by Connect workers before 2.2
         return Decoded(meaning="tombstone")
     try:
         document = read(value)
     except Unreadable:
         return Decoded(meaning="unreadable")
-    if document.get("payload") is None:
-        return Decoded(meaning="not of the table")
+    if "payload" in document and document["payload"] is None:
+        return Decoded(meaning="tombstone")
     name = document["schema"].get("name") if isinstance(document.get("schema"), dict) else None
     if not isinstance(name, str) or not name.endswith(".Envelope"):
-        return Decoded(meaning="not of the table")
+        return Decoded(meaning="no change")
     try:
-        return _change(document["payload"], table)
+        return _change(document.get("payload"), table)
     except Unreadable:
         return Decoded(meaning="unreadable")
 
@@ -91,7 +91,7 @@ def _change(payload: Any, table: tuple[str, str, str]) -> Decoded:
         raise Unreadable("no source")
     source, op = payload["source"], payload.get("op")
     if (source.get("db"), source.get("schema"), source.get("table")) != table:
-        return Decoded(meaning="not of the table")
+        return Decoded(meaning="another table's")
     if op not in ("c", "r", "u", "d"):
         raise Unreadable("no operation")
     image = payload.get("before" if op == "d" else "after")
@@ -175,24 +175,34 @@ class Entry:
 
 
 def rows_after(
-    entries: Sequence[Entry], table: tuple[str, str, str], read: Reader, *, aside: frozenset[int]
+    entries: Sequence[Entry],
+    table: tuple[str, str, str],
+    read: Reader,
+    *,
+    aside: frozenset[int],
+    found: Mapping[Any, Mapping[str, Any]],
 ) -> dict[Any, Any]:
     """Apply every record that was not set aside, in order.
 
-    A record that cannot be read and was not set aside either may only have been taken for what it was before the
-    damage: cut off behind its end, say.
+    A damaged record that is no change of the table, strictly, and was not set aside either may have been taken for
+    what it was before the damage: cut off behind its end, say, or with a second schema behind the payload. So may one
+    that gives a column another name, which the next good record takes back.
+
+    Args:
+        found: the rows that the target has, by key.
     """
     rows: dict[Any, Any] = {}
     for offset, entry in enumerate(entries):
         if offset in aside:
             continue
-        found = decode(entry.value, table, read)
-        if found.meaning == "unreadable" and entry.original is not None:
-            found = decode(entry.original, table, read)
-        if found.meaning != "change":
+        told = decode(entry.value, table, read)
+        if entry.original is not None and (told.meaning != "change" or "field_renamed" in entry.kind):
+            before = decode(entry.original, table, read)
+            told = before if found.get(before.key) == before.row else told
+        if told.meaning != "change":
             continue
-        if found.row is None:
-            rows.pop(found.key, None)
+        if told.row is None:
+            rows.pop(told.key, None)
         else:
-            rows[found.key] = found.row
+            rows[told.key] = told.row
     return rows

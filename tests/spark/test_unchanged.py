@@ -186,6 +186,20 @@ class TestKeyUpdates:
         found = find_lineages(converted(session, creates), SCHEMA, LARGE, {0: 2})
         assert found.unlinked == (place(3),)
 
+    @pytest.mark.parametrize("position", [0, 7], ids=["without positions", "with one position for all"])
+    def test_one_record_may_be_both_halves(self, session: SparkSession, position: int) -> None:
+        more = {"partition": 0, "position": position}
+        both = [
+            Event(op=op, offset=offset, row={ID: key}, **more)
+            for offset, (old, new) in enumerate([(1, 2), (5, 6), (2, 3)])
+            for op, key in (("d", old), ("c", new))
+        ]
+        everything = converted(session, both)
+        found = find_lineages(everything, SCHEMA, LARGE)
+        assert found.unlinked == ()
+        given = carry(everything, SCHEMA, LARGE, found, held(session, {1: LONG, 5: OTHER}))
+        assert texts(fold(everything, SCHEMA, LARGE, given)) == {3: LONG, 6: OTHER}
+
     def test_the_delete_of_a_create_is_found(self, session: SparkSession) -> None:
         source = known(k1=LONG, k2=LONG)
         source.update(1, id=3)

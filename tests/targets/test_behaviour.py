@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -13,8 +14,21 @@ from cdc_sync.migrate.migration import AlterTable, Backfill, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, STRING, DecimalType
+from cdc_sync.schema.types import (
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    BinaryType,
+    DecimalType,
+    ListType,
+    TimestampType,
+)
 from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit
 from tests.targets.conftest import Lake, schema_of, version
 
@@ -174,6 +188,25 @@ def test_rows_are_read_by_column_id(lake: Lake) -> None:
     assert read(lake, BEFORE, 1) == []
     lake.write(BEFORE, [ROW, {**ROW, "id": 2, "a": 20}])
     assert read(lake, BEFORE, 3, 1) == [("x", 1), ("x", 2)]
+
+
+def test_values_of_every_kind_are_read_as_they_were_written(lake: Lake) -> None:
+    columns = (
+        Column(id=1, name="id", type=INT64),
+        Column(id=2, name="instant", type=TimestampType(zoned=True)),
+        Column(id=3, name="local", type=TimestampType(zoned=False)),
+        Column(id=4, name="bytes", type=BinaryType()),
+        Column(id=5, name="list", type=ListType(element=STRING, element_id=6)),
+    )
+    schema = InternalSchema(columns=columns, primary_key=(1,), last_column_id=6)
+    at = datetime(2026, 3, 29, 2, 30, 0, 123456)
+    row = {"id": 1, "instant": at.replace(tzinfo=timezone.utc), "local": at, "bytes": b"\x00\xff", "list": ["a", None]}
+    lake.create(schema)
+    lake.write(schema, [row])
+    found = lake.target.read(lake.name, schema, (2, 3, 4, 5))
+    assert [field.dataType for field in found.schema] == [to_spark(column.type) for column in columns[1:]]
+    texts = found.select("c2", "c3", "c4", "c5").selectExpr("string(c2)", "string(c3)", "hex(c4)", "string(c5)")
+    assert [tuple(row) for row in texts.collect()] == [(str(at), str(at), "00FF", "[a, null]")]
 
 
 def test_what_the_table_held_after_earlier_commits_is_read(lake: Lake) -> None:
