@@ -92,7 +92,7 @@ def avro_payload(writer: str, body: bytes) -> object:
         WireError: if the body does not follow the schema.
     """
     try:
-        return _as_json(fastavro.schemaless_reader(io.BytesIO(body), _parsed(writer)))
+        return _as_json(fastavro.schemaless_reader(io.BytesIO(body), _parsed(writer), handle_unicode_errors="replace"))
     # fastavro lets through whatever its decoder meets in a damaged body.
     except Exception as error:
         raise WireError(f"Cannot read Avro body: {type(error).__name__}: {error}") from error

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
-from cdc_sync.errors import TransientError
+from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.kafka import Record
@@ -17,11 +17,13 @@ from cdc_sync.limits import too_long, too_much
 from cdc_sync.naming import Route
 from cdc_sync.plan import Sighting
 from cdc_sync.readings import with_declared_key
-from cdc_sync.samples import read_sample
+from cdc_sync.samples import Sample, read_sample
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import Stretch, schemas, seen_in_stream
 from cdc_sync.spark.source import OffsetRange
+
+_LOOK_AHEAD = 50
 
 
 def sightings_of(
@@ -36,7 +38,9 @@ def sightings_of(
         known = context.book.learn(record.key, record.value, record.headers, digest=stretch.digest)
         if known.schema is None or known.fingerprint is None:
             continue
-        event = read_sample(context.book, record, digest=stretch.digest)
+        event = _readable(context, record, stretch)
+        if event is None:
+            continue
         source = event.source
         sighting = Sighting(
             table=stretch.table,
@@ -58,6 +62,21 @@ def sightings_of(
         if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
             before = _InEffect(kafka=stretch.kafka, snapshot=sighting.snapshot, fingerprint=known.fingerprint)
     return tuple(found)
+
+
+def _readable(context: Context, first: Record, stretch: Stretch) -> Sample | None:
+    """Return the stretch's first record, or one behind it where that one is damaged inside its payload."""
+    record: Record | None = first
+    for offset in range(first.offset + 1, first.offset + _LOOK_AHEAD):
+        if record is not None and record.value:
+            try:
+                event = read_sample(context.book, record, digest=stretch.digest if record is first else None)
+                if event.known.digest == stretch.digest and event.source.table == stretch.table:
+                    return event
+            except WireError:
+                pass
+        record = context.kafka.peek(first.topic, first.partition, offset)
+    return None
 
 
 def _exceeded(context: Context, table: TableId, known: KnownSchema) -> tuple[str, str] | None:

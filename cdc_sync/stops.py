@@ -66,14 +66,15 @@ _REASONS = {
 }
 
 
-def missing_row(ranges: Sequence[OffsetRange]) -> Pause:
-    """Say why a table stops before ranges that update a row it never had."""
+def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause:
+    """Say why a table stops before an update of a row it never had, somewhere in the ranges if no place is given."""
     first = ranges[0]
+    partition, offset = (first.partition, first.start) if at is None else (at.partition, at.offset)
     return Pause(
         reason="an update names a row that the target never had, so the topic does not hold the table's beginning "
         "(the table was renamed, or the topic's first records were deleted)",
         remedy="snapshot the table again, or set policy.missing_rows: insert",
-        at=f"{first.topic}[{first.partition}]@{first.start}",
+        at=f"{first.topic}[{partition}]@{offset}",
     )
 
 

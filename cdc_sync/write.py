@@ -30,14 +30,14 @@ from cdc_sync.keeping import Keeping, Unlinked, before_creates
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.readings import readings, with_declared_key
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE, value_column
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.observe import Stretch, inspect, offsets_with_problem
+from cdc_sync.spark.lineages import Place
+from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_with_problem
 from cdc_sync.spark.problems import PLACEHOLDER_FOUND, UNKNOWN_SCHEMA
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.spark.source import OffsetRange
@@ -155,7 +155,7 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
         if found.problem == UNKNOWN_SCHEMA:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
-            return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+            return _write_before_missing(context, plan, empty=empty)
         if found.problem == UNKNOWN_VALUE and not plan.follow_keys:
             return replace(write_range(context, replace(plan, follow_keys=True)), left_out=True)
         if found.problem == UNKNOWN_VALUE:
@@ -176,6 +176,22 @@ def _write_before(context: Context, plan: WritePlan, unlinked: Unlinked) -> Outc
     if plan.route.policy.missing_rows == "insert":
         return write_range(context, replace(plan, require_links=False))
     return Outcome(progress=_unchanged(plan), stop=unlinked_create(plan.ranges, unlinked.creates[0]), left_out=True)
+
+
+def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
+    """Write up to the first update of a row that is not there, and stop before it, however the range was cut."""
+    schema = plan.head.schema
+    if plan.shape is Shape.WHOLE_ROW:
+        return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+    events = events_of(_converted(context, plan), schema, plan.shape).where(F.col(PROBLEM).isNull())
+    held = context.target.read(plan.route.target, schema, schema.primary_key)
+    first = first_without_row(events, schema, held.limit(0) if empty else held)
+    places = [Place(partition=partition, offset=offset) for partition, offset in first.items()]
+    ranges = before_creates(plan.ranges, places)
+    stop = missing_row(plan.ranges, min(places, default=None))
+    if not ranges:
+        return Outcome(progress=_unchanged(plan), stop=stop)
+    return replace(write_range(context, replace(plan, ranges=ranges)), stop=stop)
 
 
 def _may_append(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
@@ -254,9 +270,9 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
     rows = rows_of(events, plan.head.schema, plan.shape, topic=plan.ranges[0].topic)
     require_rows = plan.route.policy.missing_rows == "pause"
     if append and empty:
-        rows = rows.where(~F.col(DELETED))
-        if require_rows:
-            rows = _failing_without_create(rows, plan.head.schema)
+        missing = _raise(MISSING_ROW).cast("boolean")
+        keep = F.when(F.col(CREATED), ~F.col(DELETED)).otherwise(missing) if require_rows else ~F.col(DELETED)
+        rows = rows.where(keep)
     return Batch(
         rows=rows,
         schema=plan.head.schema,
@@ -308,13 +324,6 @@ def _of_partition(lsns: Lsns) -> Column:
     return F.get(F.array(*(F.lit(lsn).cast("bigint") for lsn in by_partition)), F.col(PARTITION))
 
 
-def _failing_without_create(rows: DataFrame, schema: InternalSchema) -> DataFrame:
-    """Fail at an update of a key that the batch does not create, by way of the key: any other column may be pruned."""
-    key = value_column(schema.primary_key[0])
-    missing = _raise(MISSING_ROW).cast(rows.schema[key].dataType)
-    return rows.withColumn(key, F.when(F.col(CREATED), F.col(key)).otherwise(missing))
-
-
 def _raise(problem: Column | str) -> Column:
     text = F.lit(problem) if isinstance(problem, str) else problem
     return F.raise_error(F.concat(F.lit(_RAISED), text, F.lit(";")))
@@ -349,7 +358,7 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
         outcome = _attempt(context, plan, bounds=bounds, append=append, empty=empty, inspected=True)
     except _Found as problem:
         if problem.problem == MISSING_ROW:
-            return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+            return _write_before_missing(context, plan, empty=empty)
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
     return replace(outcome, stop=stop)
 

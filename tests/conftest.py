@@ -94,7 +94,9 @@ tables: [{{pattern: '.*'}}]
 target: {{catalog: {{warehouse: '{tmp_path_factory.mktemp("warehouse")}'}}}}
 spark:
   master: local[2]
-  conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'}}
+  conf:
+    spark.driver.memory: 1g
+    spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m'
 """
     )
     session = build_session(config)

@@ -12,7 +12,7 @@ OP, LSN, PROBLEM = "op", "lsn", "problem"
 """Of a converted event: operation, source LSN, and what is wrong with it, NULL if nothing is."""
 
 DELETED, CREATED = "deleted", "created"
-"""Of a batch's row: the key's last event is a delete; the key has a create or a snapshot read among its events."""
+"""Of a batch's row: the key's last event is a delete; its first event is no update, so no row has to be there."""
 
 
 POSITION, HAS_BEFORE = "position", "has_before"

@@ -91,7 +91,12 @@ class Group:
     @property
     def key_fields(self) -> frozenset[str]:
         """Wire fields of the columns that identify a row, in any of the converters."""
-        return frozenset(self._fields[name] for _, item in self.members for name in item.schema.key)
+        found = (self._fields.get(name) for _, item in self.members for name in item.schema.key)
+        return frozenset(field for field in found if field is not None)
+
+    def has(self, name: str) -> bool:
+        """Whether a column is read; a record key may name one that the row does not have."""
+        return name in self._fields
 
     def raw(self, field: str, *, before: bool = False) -> Column:
         """Return a field's value as parsed, after the change or before it."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, value_column
 
 _LAST = "last"
+
+
+def begins_with_row(op: Column, offset: Column) -> Column:
+    """Aggregate to whether the key's first event needs no row to be there: only an update does."""
+    return F.min_by(op, offset) != "u"
 
 
 def latest(converted: DataFrame, schema: InternalSchema) -> DataFrame:
@@ -22,7 +27,7 @@ def latest(converted: DataFrame, schema: InternalSchema) -> DataFrame:
     keys = [value_column(id_) for id_ in schema.primary_key]
     others = [name for column in schema.columns if (name := value_column(column.id)) not in keys]
     last = F.max_by(F.struct(OP, *others), OFFSET).alias(_LAST)
-    created = F.max(F.col(OP).isin("c", "r")).alias(CREATED)
+    created = begins_with_row(F.col(OP), F.col(OFFSET)).alias(CREATED)
     # Shuffled before the aggregation, rows are sorted once instead of before and after the shuffle.
     partitions = int(converted.sparkSession.conf.get("spark.sql.shuffle.partitions") or 2)
     reduced = converted.repartition(partitions, *keys).groupBy(*keys).agg(last, created)

@@ -13,7 +13,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.spark.columns import LSN, OFFSET, PARTITION, PROBLEM, TOPIC
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.position import KIND, PARTS, position_of
@@ -88,8 +89,9 @@ def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
         source.getField("table").alias("table"),
     )
     is_event = (
-        source.getField("table").isNotNull()
-        & source.getField("db").isNotNull()
+        _is_name(source.getField("table"))
+        & _is_name(source.getField("db"))
+        & (source.getField("schema").isNull() | _is_name(source.getField("schema")))
         & F.coalesce(op.isin("c", "r", "u", "d", "t"), F.lit(False))
     )
     return (
@@ -107,6 +109,12 @@ def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
             position_of(source).alias("position"),
         )
     )
+
+
+def _is_name(text: Column) -> Column:
+    """Whether a name is there and whole: a damaged one would be a table that nobody has."""
+    whole = F.encode(text, "UTF-8") == text.cast("binary")
+    return F.coalesce(whole & ~F.contains(text, F.lit("\ufffd")), F.lit(False))
 
 
 def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPosition]:
@@ -210,6 +218,21 @@ def offsets_with_problem(converted: DataFrame) -> Sequence[tuple[int, int, str]]
     """Return (partition, offset, problem) of every record that has one, in order."""
     rows = converted.where(F.col(PROBLEM).isNotNull()).select(PARTITION, OFFSET, PROBLEM).collect()
     return sorted((row[PARTITION], row[OFFSET], row[PROBLEM]) for row in rows)
+
+
+def first_without_row(events: DataFrame, schema: InternalSchema, held: DataFrame) -> dict[int, int]:
+    """Return for each partition the first offset of an update whose row is neither in the range nor held.
+
+    Args:
+        events: converted, without problems.
+        held: `value_column(id)` of the key's columns of the target's rows.
+    """
+    keys = [value_column(id_) for id_ in schema.primary_key]
+    first = F.min_by(F.struct(PARTITION, OFFSET, OP), OFFSET)
+    firsts = events.groupBy(*keys).agg(first.alias("first")).where(F.col("first").getField(OP) == "u")
+    missing = firsts.join(held, keys, "left_anti").select("first.*")
+    rows = missing.groupBy(PARTITION).agg(F.min(OFFSET).alias(OFFSET)).collect()
+    return {row[PARTITION]: row[OFFSET] for row in rows}
 
 
 def first_offsets_from(

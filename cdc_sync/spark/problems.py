@@ -100,14 +100,16 @@ def _no_image(group: Group, converter: Converter) -> tuple[tuple[object, ...], C
     op, key = group.layout.op(), converter.schema.key
     if not key:
         return (), op.isin("u", "d") & ~F.coalesce(group.layout.has_before(), F.lit(False))
-    return key, (op == "d") & _any([group.layout.before(group.field_of(name)).isNull() for name in key])
+    known = [group.layout.before(group.field_of(name)).isNull() for name in key if group.has(name)]
+    return key, (op == "d") & _any([F.lit(False), *known])
 
 
 def _key_is_null(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
     key = converter.schema.key
     if not key:
         return (), None
-    return key, _any([group.raw(group.field_of(name)).isNull() for name in key])
+    missing = [F.lit(True)] if not all(group.has(name) for name in key) else []
+    return key, _any([*missing, *(group.raw(group.field_of(name)).isNull() for name in key if group.has(name))])
 
 
 def _key_is_made_up(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:

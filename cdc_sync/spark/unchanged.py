@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
+from cdc_sync.spark.latest import begins_with_row
 
 FORGOTTEN = "forgotten"
 """Of a batch's row: a delete in the batch ended what was known of the key, and no later event has all the values."""
@@ -51,7 +52,7 @@ def fold(
         .groupBy(*keys)
         .agg(
             F.max_by(F.struct(OP, *(value_column(id_) for id_ in others)), OFFSET).alias(_LAST),
-            F.max(F.col(OP).isin("c", "r")).alias(CREATED),
+            begins_with_row(F.col(OP), F.col(OFFSET)).alias(CREATED),
             F.max(F.when(F.col(OP) == "d", F.col(OFFSET))).alias(_ENDED),
             *(newest_known(id_).alias(value_column(id_)) for id_ in left_out),
         )

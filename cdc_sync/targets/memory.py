@@ -110,11 +110,11 @@ class MemoryTarget:
         for row in _collected(name, batch.rows) if keyed else ():
             values = row.asDict(recursive=True)
             key = tuple(values[value_column(id_)] for id_ in batch.schema.primary_key)
+            if batch.require_rows and not values[CREATED] and key not in after:
+                raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
             if values[DELETED]:
                 after.pop(key, None)
                 continue
-            if batch.require_rows and not values[CREATED] and key not in after:
-                raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
             kept = _unchanged(name, batch, values, known=key in after)
             written = {column.id: values[value_column(column.id)] for column in batch.schema.live}
             after[key] = after.get(key, {}) | {id_: value for id_, value in written.items() if id_ not in kept}

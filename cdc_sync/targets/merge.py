@@ -53,7 +53,7 @@ def _when_not_matched(batch: Batch) -> list[str]:
     else:
         clauses.append(f"WHEN NOT MATCHED AND {created} {insert}")
     if batch.require_rows:
-        clauses.append(f"WHEN NOT MATCHED AND NOT s.{DELETED} AND NOT s.{CREATED} AND {_raises(MISSING_ROW)} {insert}")
+        clauses.append(f"WHEN NOT MATCHED AND NOT s.{CREATED} AND {_raises(MISSING_ROW)} {insert}")
     return clauses
 
 

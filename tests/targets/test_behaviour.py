@@ -133,7 +133,7 @@ def test_an_update_without_its_row_fails_and_nothing_is_written(lake: Lake) -> N
 
 def test_required_rows_do_not_hinder_creates_and_deletes(lake: Lake) -> None:
     lake.create(BEFORE)
-    lake.write(BEFORE, [ROW, {"id": 2, "deleted": True, "created": False}], require_rows=True)
+    lake.write(BEFORE, [ROW, {"id": 2, "deleted": True}], require_rows=True)
     assert lake.rows() == [ROW]
 
 

@@ -4,4 +4,4 @@ WHEN MATCHED AND NOT s.deleted AND NOT s.forgotten THEN UPDATE SET `id` = s.c1, 
 WHEN MATCHED AND NOT s.deleted AND s.forgotten AND raise_error('unknown_value') IS NULL THEN DELETE
 WHEN NOT MATCHED AND NOT s.deleted AND s.created AND NOT (s.u2) THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
 WHEN NOT MATCHED AND NOT s.deleted AND s.created AND (s.u2) AND raise_error('unknown_value') IS NULL THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
-WHEN NOT MATCHED AND NOT s.deleted AND NOT s.created AND raise_error('missing_row') IS NULL THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
+WHEN NOT MATCHED AND NOT s.created AND raise_error('missing_row') IS NULL THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
