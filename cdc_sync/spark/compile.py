@@ -69,7 +69,7 @@ def convert(
     return frame
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _compiled(
     converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding
 ) -> tuple[tuple[Column, ...], ...]:

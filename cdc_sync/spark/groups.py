@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.avro.functions import from_avro
 
-from cdc_sync.debezium.conversions import WireColumn
+from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger
 from cdc_sync.debezium.forms import AvroBody, Document, Prefix
+from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.columns import KEY, VALUE
@@ -59,7 +60,7 @@ class Group:
             return False
         return all(
             self._fields.get(column.name, column.field) == column.field
-            and (column.field not in self.columns or _same(self.columns[column.field], column))
+            and (column.field not in self.columns or _both(self.columns[column.field], column) is not None)
             for column in needed
         )
 
@@ -68,12 +69,10 @@ class Group:
         if form not in self.forms:
             self.forms.append(form)
         self.members.append((form, converter))
-        for column in needed:
-            self.columns.setdefault(column.field, column)
-            self._fields[column.name] = column.field
-        for column in before:
-            self._before.setdefault(column.field, column)
-            self._fields[column.name] = column.field
+        for columns, taken in ((self.columns, needed), (self._before, before)):
+            for column in taken:
+                columns[column.field] = _both(columns.get(column.field, column), column) or column
+                self._fields[column.name] = column.field
         if converter.flattened is not None:
             self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, index=self.index)
         elif isinstance(converter.value_form, Document):
@@ -266,8 +265,20 @@ def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn],
     return needed, before
 
 
-def _same(one: WireColumn, other: WireColumn) -> bool:
-    return one.name == other.name and replace(one, optional=True).wire == other.wire
+def _both(one: WireColumn, other: WireColumn) -> WireColumn | None:
+    """Return the column that reads the values of both: equal types, or one that was widened; None if none does."""
+    if one.name != other.name:
+        return None
+    match one.wire, other.wire:
+        case (first, second) if first == second:
+            return one
+        case WireInteger(bits=first), WireInteger(bits=second) if first >= 32 and second >= 32:
+            return one if first > second else other
+        case WireDecimal(scale=first), WireDecimal(scale=second) if first == second:
+            digits = (item.wire.precision or MAX_DIGITS for item in (one, other) if isinstance(item.wire, WireDecimal))
+            return replace(one, wire=WireDecimal(precision=max(digits), scale=first))
+        case _:
+            return None
 
 
 def _by_index(sizes: dict[int, int]) -> Column:

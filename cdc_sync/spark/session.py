@@ -62,6 +62,9 @@ def _defaults() -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "2g",
+        # HotSpot never compiles methods of more than 8 KB; generated code for wide or fast-changing tables is larger.
+        "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+        "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
         "spark.sql.adaptive.enabled": "false",
         # Row structs of wide tables are part of plans; printing them costs more than the batch.
         "spark.sql.maxPlanStringLength": "2000",
