@@ -261,8 +261,8 @@ class TopicSync:
             reasons[item.digest, False] = reason
         for stretch in found.stretches:
             known = self._context.book.get(stretch.digest) or self._learn(stretch)
-            if known.broken is not None:
-                reasons[stretch.digest, True] = self._refusal(stretch.kafka, known) or known.broken
+            if known.kind is not RecordKind.TABLE_CHANGE or known.broken is not None:
+                reasons[stretch.digest, True] = self._refusal(stretch.kafka, known) or known.broken or NOT_READABLE
         if reasons:
             self._set_aside(step, reasons)
 

@@ -20,7 +20,7 @@ from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
 from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
-from cdc_sync.spark.recognise import has_payload
+from cdc_sync.spark.recognise import has_payload, is_text
 
 KEY_UPDATE = "is_key_update"
 """Whether a create may stand for a row that was there under another key."""
@@ -201,7 +201,8 @@ class Group:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
             # Its schema is not the rows' to the byte, so their prefix does not tell where its payload begins.
             mine = mine & has_payload(F.col(VALUE))
-        here = F.when(mine, text.cast("string"))
+        # The parser would put replacement characters where bytes are no text.
+        here = F.when(mine & is_text(text), text.cast("string"))
         return F.from_json(here, event_type, {"columnNameOfCorruptRecord": CORRUPT})
 
     def _from_avro(self, forms: dict[int, AvroBody]) -> Column:

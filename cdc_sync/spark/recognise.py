@@ -29,6 +29,11 @@ def may_be_key_update(headers: Column) -> Column:
     return F.coalesce(found, F.lit(True)) | (F.size(headers) <= 0)
 
 
+def is_text(data: Column) -> Column:
+    """Return whether bytes are UTF-8."""
+    return F.encode(F.decode(data, "UTF-8"), "UTF-8") == data
+
+
 def digest(*, headers: bool) -> Column:
     """Return the digest of a record's schemas as `schemabook.digest_of` does, and of those in other layouts too.
 

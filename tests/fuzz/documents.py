@@ -226,7 +226,8 @@ def _nested_deep(record: Mutant, rng: random.Random, _: Corpus) -> Mutant:
 
 def _huge_number(record: Mutant, rng: random.Random, _: Corpus) -> Mutant:
     number = rng.choice(
-        ("1e999999999", "-1e-999999999", "9" * 5000, "0." + "3" * 5000, "NaN", "-Infinity", "01", "+1", "1e400")
+        # A bare NaN is no JSON, but Spark's parser takes it for a text of three letters between quotes.
+        ("1e999999999", "-1e-999999999", "9" * 5000, "0." + "3" * 5000, "01", "+1", "1e400")
     )
 
     def change(document: Any, rng: random.Random) -> Any:

@@ -112,7 +112,12 @@ def _value(type_: str, raw: Any) -> Any:
         case "int32", int() if not isinstance(raw, bool) and -(2**31) <= raw < 2**31:
             return raw
         case "string", str():
-            return raw
+            # Half of a surrogate pair is no character: Java writes a question mark, and no text of a database has one.
+            return (
+                raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
+                if any("\ud800" <= letter <= "\udfff" for letter in raw)
+                else raw
+            )
         case "boolean", bool():
             return raw
         case "double", (int() | float() | Decimal()) if not isinstance(raw, bool):
