@@ -34,6 +34,7 @@ from cdc_sync.spark.columns import (
     unchanged_column,
     value_column,
 )
+from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, Group, group
@@ -91,7 +92,7 @@ class _Compiler:
         # Converters that differ only in the positions they are for share a form, and its parsing.
         self._forms = tuple(dict.fromkeys((item.key_form, item.value_form) for item in converters))
         self._form_of = [self._forms.index((item.key_form, item.value_form)) for item in converters]
-        self._groups = group(converters, self._form_of, head, decoding)
+        self._groups = group(converters, self._form_of, decoding)
         self._group_of = {form: found for found in self._groups for form in found.forms}
         self._bounded = any(item.from_position or item.to_position for item in converters)
 
@@ -99,7 +100,7 @@ class _Compiler:
         place = (F.col(PARTITION), F.col(OFFSET), *self._carried())
         form, reading = F.col(FORM), F.col(_READING)
         parsed = [found.event for found in self._groups]
-        parsed += [F.col(f"k{found.index}") for found in self._groups if found.needs_key]
+        parsed += [F.col(found.key_name) for found in self._groups if found.needs_key]
         decoded = [column for found in self._groups for column in found.decoded()]
         return (
             (F.col(PARTITION), F.col(OFFSET), *self._of_headers(), *self._raw(), self._form().alias(FORM)),
@@ -136,11 +137,9 @@ class _Compiler:
         tests = [(matches(key, value, headers=headers), index) for index, (key, value) in enumerate(self._forms)]
         tests += self._deletes_without_payload()
         limit = self._decoding.max_bytes
-        first = (F.length(F.col(VALUE)) > limit, -1) if limit is not None else tests.pop(0)
-        found = F.when(first[0], F.lit(first[1]))
-        for condition, index in tests:
-            found = found.when(condition, F.lit(index))
-        return found
+        if limit is not None:
+            tests.insert(0, (F.length(F.col(VALUE)) > limit, -1))
+        return first_of((condition, F.lit(index)) for condition, index in tests)
 
     def _deletes_without_payload(self) -> list[tuple[Column, int]]:
         """Return how deletes of flattened events are told: by their key alone."""
@@ -154,35 +153,30 @@ class _Compiler:
         """Return the index of the record's converter, NULL if there is none."""
         if not self._bounded:
             return F.col(FORM)  # one converter for each form, in the same order
-        found: Column | None = None
-        for index, (converter, form) in enumerate(zip(self._converters, self._form_of, strict=True)):
-            here = F.col(FORM) == form
-            source = self._group_of[form].layout.source_block()
-            if converter.from_position is not None:
-                here = here & position_at_least(source, converter.from_position)
-            if converter.to_position is not None:
-                here = here & ~position_at_least(source, converter.to_position)
-            found = F.when(here, F.lit(index)) if found is None else found.when(here, F.lit(index))
-        assert found is not None
-        return found
+        return first_of((self._is_for(index), F.lit(index)) for index in range(len(self._converters)))
+
+    def _is_for(self, index: int) -> Column:
+        """Return whether a record is of a converter's form and within its positions."""
+        converter, form = self._converters[index], self._form_of[index]
+        here = F.col(FORM) == form
+        source = self._group_of[form].layout.source_block()
+        if converter.from_position is not None:
+            here = here & position_at_least(source, converter.from_position)
+        if converter.to_position is not None:
+            here = here & ~position_at_least(source, converter.to_position)
+        return here
 
     def _problem(self) -> Column:
-        known = self._by_form(lambda found: problem_of(found, self._decoding), otherwise=F.lit(UNKNOWN_SCHEMA))
-        checked = F.when(F.col(_READING).isNull(), F.lit(UNKNOWN_SCHEMA)).otherwise(known)
+        checked = F.when(F.col(_READING).isNull(), F.lit(UNKNOWN_SCHEMA)).otherwise(self._by_form(problem_of))
         if self._decoding.max_bytes is None:
             return checked
         return F.when(F.col(FORM) < 0, F.lit(TOO_LARGE)).otherwise(checked)
 
-    def _by_form(self, of: Callable[[Group], Column], otherwise: Column | None = None) -> Column:
+    def _by_form(self, of: Callable[[Group], Column]) -> Column:
         """Return a group's expression where the record is the group's; with one group no condition is evaluated."""
         if len(self._groups) == 1:
             return of(self._groups[0])
-        chosen: Column | None = None
-        for found in self._groups:
-            here = F.col(FORM).isin(*found.forms)
-            chosen = F.when(here, of(found)) if chosen is None else chosen.when(here, of(found))
-        assert chosen is not None
-        return chosen if otherwise is None else chosen.otherwise(otherwise)
+        return first_of((F.col(FORM).isin(*found.forms), of(found)) for found in self._groups)
 
     def _asked_for(self) -> list[Column]:
         asked = []
@@ -242,11 +236,10 @@ class _Compiler:
             if key not in chosen:
                 chosen[key] = of(found, entry)
         (default, _), *others = Counter({key: len(indexes) for key, indexes in by_key.items()}).most_common()
-        result: Column | None = None
-        for key, _ in others:
-            here = reading.isin(*by_key[key])
-            result = F.when(here, chosen[key]) if result is None else result.when(here, chosen[key])
-        return chosen[default] if result is None else result.otherwise(chosen[default])
+        if not others:
+            return chosen[default]
+        branches = ((reading.isin(*by_key[key]), chosen[key]) for key, _ in others)
+        return first_of(branches).otherwise(chosen[default])
 
 
 def unchangeable(converters: Iterable[Converter], head: InternalSchema, decoding: Decoding) -> tuple[int, ...]:

@@ -1,10 +1,11 @@
-"""Many conditions as one."""
+"""Many conditions as one, and values chosen by them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
@@ -21,3 +22,15 @@ def all_of(conditions: Iterable[Column]) -> Column:
     for other in others:
         first = first & other
     return first
+
+
+def first_of(branches: Iterable[tuple[Column, Column]]) -> Column:
+    """Return the value behind the first condition that holds, NULL if none does; there must be one.
+
+    `otherwise` may follow, as after `F.when`.
+    """
+    (condition, value), *others = branches
+    chosen = F.when(condition, value)
+    for condition, value in others:
+        chosen = chosen.when(condition, value)
+    return chosen

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.debezium.envelope import PAYLOAD_MARKER
 from cdc_sync.debezium.forms import AvroBody, Prefix
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.columns import VALUE
+from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.position import source_type
 from cdc_sync.spark.recognise import digest, has_payload, is_canonical
 
@@ -65,13 +65,8 @@ class EventReader:
         event = F.coalesce(in_order, F.from_json(other, document_type).getField("payload"))
         if not self.known:
             return event
-        chosen: Column | None = None
-        for item in self.known:
-            here = F.col("digest") == item.digest
-            read = _place_and_operation(item, here)
-            chosen = F.when(here, read) if chosen is None else chosen.when(here, read)
-        assert chosen is not None
-        return chosen.otherwise(event)
+        branches = ((F.col("digest") == item.digest, item) for item in self.known)
+        return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(event)
 
 
 def _place_and_operation(known: KnownSchema, here: Column) -> Column:
@@ -81,14 +76,11 @@ def _place_and_operation(known: KnownSchema, here: Column) -> Column:
     if known.flattened is not None:
         layout = FlattenedLayout(event=F.lit(None), schema=known.flattened)
     if isinstance(form, AvroBody):
-        body = value.substr(F.lit(form.start + 1), F.length(value)) if form.start else value
-        reader = json.dumps(layout.avro_type([], [], all_of_source=True))
-        event = from_avro(F.when(here, body), form.writer, {"avroSchema": reader, "mode": "PERMISSIVE"})
+        event = read_avro(value, form, here, layout.avro_type([], [], all_of_source=True))
     else:
         kind = layout.json_type(T.StructType([]), T.StructType([]), all_of_source=True)
         if isinstance(form, Prefix):
-            payload = value.substr(F.lit(len(form.text) + 1), F.length(value) - len(form.text) - 1).cast("string")
-            event = F.from_json(F.when(here, payload), kind)
+            event = F.from_json(F.when(here, behind(value, len(form.text)).cast("string")), kind)
         else:
             document = T.StructType([T.StructField("payload", kind)])
             event = F.from_json(F.when(here, value.cast("string")), document).getField("payload")

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger
 from cdc_sync.debezium.forms import AvroBody, Document, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.columns import KEY, VALUE
+from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
 from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.recognise import has_payload, is_text
 
 KEY_UPDATE = "is_key_update"
@@ -74,9 +73,14 @@ class Group:
                 columns[column.field] = _both(columns.get(column.field, column), column) or column
                 self._fields[column.name] = column.field
         if converter.flattened is not None:
-            self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, index=self.index)
+            self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, key=F.col(self.key_name))
         elif isinstance(converter.value_form, Document):
             self.layout = EnvelopeLayout(event=self.event, below="payload")
+
+    @property
+    def key_name(self) -> str:
+        """The column that holds the parsed key, if it is needed."""
+        return f"k{self.index}"
 
     def field_of(self, name: str) -> str:
         """Return the wire field of a column."""
@@ -160,43 +164,37 @@ class Group:
 
     def parsed(self) -> list[Column]:
         """Return the parsed event, and the parsed key if it is needed."""
-        forms = dict(self.members)
-        if self.wire_format == "avro":
-            event = self._from_avro({form: item.value_form for form, item in forms.items()})  # type: ignore[misc]
-        else:
-            event = self._from_json({form: item.value_form for form, item in forms.items()})  # type: ignore[misc]
-        return [event.alias(f"j{self.index}"), *self.layout.parsed_key(self._key(forms))]
+        event = (self._from_avro() if self.wire_format == "avro" else self._from_json()).alias(f"j{self.index}")
+        return [event, self._key().alias(self.key_name)] if self.needs_key else [event]
 
-    def _key(self, forms: dict[int, Converter]) -> Column:
+    def _key(self) -> Column:
         """Return the record's key as a struct of the key's fields, NULL where its form cannot be read."""
         fields = {field: self.columns[field] for field in self.columns if field in self.key_fields}
         key_type = self._row(fields)
         data = F.col(KEY)
         found = F.lit(None).cast(key_type)
-        for form, item in forms.items():
+        for form, item in dict(self.members).items():
+            here = F.col(FORM) == form
             match item.key_form:
                 case Prefix(text=text):
-                    payload = data.substr(F.lit(len(text) + 1), F.length(data) - len(text) - 1).cast("string")
-                    read = F.from_json(F.when(F.col(FORM) == form, payload), key_type)
-                case AvroBody(start=start, writer=writer):
+                    read = F.from_json(F.when(here, behind(data, len(text)).cast("string")), key_type)
+                case AvroBody() as avro:
                     reader = {"type": "record", "name": "cdc_sync_key", "fields": self._members(fields)}
-                    body = data.substr(F.lit(start + 1), F.length(data)) if start else data
-                    mine = F.when(F.col(FORM) == form, body)
-                    read = from_avro(mine, writer, {"avroSchema": json.dumps(reader), "mode": "PERMISSIVE"})
+                    read = read_avro(data, avro, here, reader)
                 case _:
                     continue
-            found = F.when(F.col(FORM) == form, read).otherwise(found)
+            found = F.when(here, read).otherwise(found)
         return found
 
-    def _from_json(self, forms: dict[int, Prefix | Document]) -> Column:
+    def _from_json(self) -> Column:
         text = F.col(VALUE)
-        prefixes = {form: len(item.text) for form, item in forms.items() if isinstance(item, Prefix)}
+        prefixes = {
+            form: len(item.value_form.text) for form, item in self.members if isinstance(item.value_form, Prefix)
+        }
         event_type = self.layout.json_type(self._row(self.columns), self._row(self._before), self._source())
         if prefixes:
-            # Everything between the prefix and the wrapper's closing brace.
-            size = _by_index(prefixes)
-            text = text.substr(size + 1, F.length(text) - size - 1)
-        mine = F.col(FORM).isin(*forms)
+            text = behind(text, _by_index(prefixes))
+        mine = F.col(FORM).isin(*self.forms)
         if self.needs_key:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
             # Its schema is not the rows' to the byte, so their prefix does not tell where its payload begins.
@@ -205,20 +203,11 @@ class Group:
         here = F.when(mine & is_text(text), text.cast("string"))
         return F.from_json(here, event_type, {"columnNameOfCorruptRecord": CORRUPT})
 
-    def _from_avro(self, forms: dict[int, AvroBody]) -> Column:
-        reader = json.dumps(
-            self.layout.avro_type(self._members(self.columns), self._members(self._before), self._source())
-        )
-        event: Column | None = None
-        for form, item in forms.items():
-            value = F.col(VALUE)
-            body = value.substr(F.lit(item.start + 1), F.length(value)) if item.start else value
-            # The body is made NULL where it is another's, for what is not called for may be computed all the same.
-            mine = F.when(F.col(FORM) == form, body)
-            read = from_avro(mine, item.writer, {"avroSchema": reader, "mode": "PERMISSIVE"})
-            event = F.when(F.col(FORM) == form, read) if event is None else event.when(F.col(FORM) == form, read)
-        assert event is not None
-        return event
+    def _from_avro(self) -> Column:
+        reader = self.layout.avro_type(self._members(self.columns), self._members(self._before), self._source())
+        forms = {form: item.value_form for form, item in self.members if isinstance(item.value_form, AvroBody)}
+        branches = ((F.col(FORM) == form, avro) for form, avro in forms.items())
+        return first_of((here, read_avro(F.col(VALUE), avro, here, reader)) for here, avro in branches)
 
     def _row(self, columns: dict[str, WireColumn]) -> T.StructType:
         return T.StructType(
@@ -239,9 +228,7 @@ class Group:
         return bounded or decoding.refuse_ambiguous_null or more
 
 
-def group(
-    converters: Sequence[Converter], form_of: Sequence[int], head: InternalSchema, decoding: Decoding
-) -> tuple[Group, ...]:
+def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Decoding) -> tuple[Group, ...]:
     """Put converters into as few groups as their types allow."""
     groups: list[Group] = []
     for converter, form in zip(converters, form_of, strict=True):

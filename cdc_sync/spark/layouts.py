@@ -38,10 +38,6 @@ class Layout(Protocol):
         """Return the reader's schema of an Avro body."""
         ...
 
-    def parsed_key(self, key: Column) -> list[Column]:
-        """Return the parsed key under its name, if it is needed."""
-        ...
-
     def is_of_table(self, table: TableId) -> Column:
         """Return whether the event names the table."""
         ...
@@ -115,10 +111,6 @@ class EnvelopeLayout:
         fields.append({"name": "op", "type": ["null", "string"], "default": None})
         return {"type": "record", "name": "cdc_sync_event", "fields": fields}
 
-    def parsed_key(self, key: Column) -> list[Column]:
-        """Return nothing: the row holds the key."""
-        return []
-
     def is_of_table(self, table: TableId) -> Column:
         """Return whether the source block names the table."""
         return _names(self, table)
@@ -158,12 +150,11 @@ class FlattenedLayout:
 
     needs_key = True
 
-    def __init__(self, *, event: Column, schema: FlattenedSchema, index: int = 0) -> None:
-        """Take the parsed column, what its fields are, and the number of its group."""
+    def __init__(self, *, event: Column, schema: FlattenedSchema, key: Column | None = None) -> None:
+        """Take the parsed event, what its fields are, and the parsed key: a delete may have no more than its key."""
         self._event = event
-        self._index = index
         self._schema = schema
-        self._key = F.col(f"k{index}")
+        self._key = F.lit(None) if key is None else key
         self._is_json = False
 
     @property
@@ -190,10 +181,6 @@ class FlattenedLayout:
             if field is not None
         ]
         return {"type": "record", "name": "cdc_sync_row", "fields": [*row, *added]}
-
-    def parsed_key(self, key: Column) -> list[Column]:
-        """Return the parsed key: it is all that a delete may have."""
-        return [key.alias(f"k{self._index}")]
 
     def malformed(self) -> Column:
         """Return whether Spark could not parse some of what was asked for, or `__deleted` is neither true nor false."""

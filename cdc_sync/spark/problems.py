@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -10,8 +11,8 @@ from pyspark.sql import types as T
 
 from cdc_sync.debezium.conversions import WireColumn, WireText, logical_type
 from cdc_sync.spark.changelog import whole_before
-from cdc_sync.spark.conditions import all_of, any_of
-from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.conditions import all_of, any_of, first_of
+from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.decode import does_not_convert, raw_type
 from cdc_sync.spark.groups import FORM, Group
 from cdc_sync.spark.types import literal
@@ -34,9 +35,9 @@ LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
 
 
-def problem_of(group: Group, decoding: Decoding) -> Column:
+def problem_of(group: Group) -> Column:
     """Return the first thing wrong with a record of the group."""
-    layout = group.layout
+    layout, decoding = group.layout, group.decoding
     op = layout.op()
     checks: list[tuple[Column, str]] = [
         (layout.malformed(), MALFORMED),
@@ -59,16 +60,20 @@ def problem_of(group: Group, decoding: Decoding) -> Column:
             checks.append((may_leave_out & _any(found), PLACEHOLDER_FOUND))
     if decoding.refuse_ambiguous_null:
         checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
-    checks += _lost(group, decoding)
-    return _first(checks)
+    checks += _lost(group)
+    return first_of((condition, F.lit(text)) for condition, text in checks)
 
 
-def _of_members(group: Group, of: object, problem: str) -> list[tuple[Column, str]]:
+_Check: TypeAlias = tuple[tuple[object, ...], Column | None]
+"""A condition, None if there is nothing to check, and what tells it from those of other converters."""
+
+
+def _of_members(group: Group, of: Callable[[Group, Converter], _Check], problem: str) -> list[tuple[Column, str]]:
     """Return a check for each different condition, guarded by the forms it is for where those are not all."""
     conditions: dict[tuple[object, ...], list[int]] = {}
     made: dict[tuple[object, ...], Column] = {}
     for form, converter in group.members:
-        key, condition = of(group, converter)  # type: ignore[operator]
+        key, condition = of(group, converter)
         if condition is None:
             continue
         conditions.setdefault(key, []).append(form)
@@ -85,13 +90,13 @@ def whole_before_of(group: Group) -> Column:
     return any_of([F.lit(False), *(F.coalesce(condition, F.lit(False)) for condition, _ in found)])
 
 
-def _whole_before(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+def _whole_before(group: Group, converter: Converter) -> _Check:
     columns = [column for column in converter.schema.columns if column.field in group.columns]
     key = tuple((column.field, column.optional, column.default is None) for column in columns)
     return key, whole_before(columns, converter.schema.key, lambda column: group.layout.before(column.field))
 
 
-def _no_image(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+def _no_image(group: Group, converter: Converter) -> _Check:
     """Return whether the row before the change is missing where it alone can say which row is meant.
 
     Without a key that is every update and delete. Under a declared key it is a delete whose key columns are NULL: the
@@ -104,7 +109,7 @@ def _no_image(group: Group, converter: Converter) -> tuple[tuple[object, ...], C
     return key, (op == "d") & _any([F.lit(False), *known])
 
 
-def _key_is_null(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+def _key_is_null(group: Group, converter: Converter) -> _Check:
     key = converter.schema.key
     if not key:
         return (), None
@@ -112,7 +117,7 @@ def _key_is_null(group: Group, converter: Converter) -> tuple[tuple[object, ...]
     return key, _any([*missing, *(group.raw(group.field_of(name)).isNull() for name in key if group.has(name))])
 
 
-def _key_is_made_up(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+def _key_is_made_up(group: Group, converter: Converter) -> _Check:
     """Return whether a delete's key is made up: REPLICA IDENTITY USING INDEX sends 0 or '' for key columns.
 
     Such a `before` still holds the real values of the index's NOT NULL columns, which a default identity never
@@ -148,7 +153,7 @@ def _is_fallback(group: Group, column: WireColumn) -> Column:
     return F.coalesce(zero, F.lit(True))
 
 
-def _ambiguous_null(group: Group, converter: Converter) -> tuple[tuple[object, ...], Column | None]:
+def _ambiguous_null(group: Group, converter: Converter) -> _Check:
     """Find values equal to the default of a nullable column where the converter replaces NULL by the default.
 
     That it does shows in `source.snapshot`: unset in streaming, so its default "false" appears only then.
@@ -169,8 +174,8 @@ def _ambiguous_null(group: Group, converter: Converter) -> tuple[tuple[object, .
     return key, (group.layout.source("snapshot") == "false") & _any(equal)
 
 
-def _lost(group: Group, decoding: Decoding) -> list[tuple[Column, str]]:
-    found = []
+def _lost(group: Group) -> list[tuple[Column, str]]:
+    found, decoding = [], group.decoding
     for before in (False, True) if decoding.images else (False,):
         for field, column in group.columns.items():
             raw, converted = group.raw(field, before=before), group.converted(column.name, before=before)
@@ -187,11 +192,3 @@ def _lost(group: Group, decoding: Decoding) -> list[tuple[Column, str]]:
 
 def _any(conditions: Sequence[Column]) -> Column:
     return F.coalesce(any_of(conditions), F.lit(False))
-
-
-def _first(checks: Iterable[tuple[Column, str]]) -> Column:
-    chosen: Column | None = None
-    for condition, text in checks:
-        chosen = F.when(condition, F.lit(text)) if chosen is None else chosen.when(condition, F.lit(text))
-    assert chosen is not None
-    return chosen
