@@ -26,7 +26,7 @@ from changing_source import ChangingTable, Column
 
 from cdc_sync.demo.compare import differences
 from cdc_sync.demo.lake import Lake, image
-from cdc_sync.demo.source import Source, create_database
+from cdc_sync.demo.postgres import PostgresSource, create_database
 from cdc_sync.local.process import ServerProcess
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore
@@ -209,7 +209,7 @@ def _last_run(folder: Path) -> list[str]:
 def _compare(folder: Path, dsn: str) -> list[str]:
     failures = []
     lake = Lake(name="lake", service=f"jdbc:sqlite:{folder}/warehouse/catalog.db")
-    with Source(dsn) as source:
+    with PostgresSource(dsn) as source:
         for name in source.tables("app"):
             wanted, table = source.image(name), lake.table(name)
             found = differences(wanted, None if table is None else image(table), source.key(name))

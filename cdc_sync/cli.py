@@ -14,6 +14,7 @@ import typer
 
 from cdc_sync import commands, log, output
 from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.signals import INTERRUPTED, interruptible
 
@@ -104,6 +105,32 @@ def history(
 
 
 @app.command()
+def decide(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    rename: Annotated[list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="One column.")] = None,
+    not_same: Annotated[
+        list[str] | None, typer.Option("--not-same", metavar="NAME", help="A new column, none of those before.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what happened to columns where a table is paused; the job goes on with it."""
+    renames = {}
+    for text in rename or ():
+        old, separator, new = text.partition("=")
+        if not (old and separator and new):
+            raise typer.BadParameter(f"{text!r} is not OLD=NEW", param_hint="--rename")
+        renames[old] = new
+
+    def command(loaded: Config) -> object:
+        return commands.decide(loaded, table, renames=renames, not_same=tuple(not_same or ()))
+
+    _with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
 def diff(
     ctx: typer.Context,
     config: ConfigPath,
@@ -143,8 +170,25 @@ def replay(
 
 
 @app.command()
+def install_ddl_capture(
+    ctx: typer.Context,
+    connector: Annotated[str, typer.Option("--connector", help="Debezium's name of the source.")] = "postgresql",
+    dsn: Annotated[
+        str | None, typer.Option("--dsn", help="Apply it to this database; without, the script is printed.")
+    ] = None,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove it.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make a Postgres source tell of its DDL in logical messages, which prove what became of each column."""
+    style = _style(ctx, as_json, verbose)
+    _guarded(style, (), lambda: commands.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall))
+
+
+@app.command()
 def demo(
     ctx: typer.Context,
+    source: Annotated[DemoSource, typer.Option("--source", help="The database to play with.")] = DemoSource.POSTGRES,
     folder: Annotated[str | None, typer.Option("--dir", help="Where to work; a temporary folder if unset.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave everything running until interrupted.")] = False,
     as_json: AsJson = False,
@@ -152,7 +196,11 @@ def demo(
 ) -> None:
     """Show the whole way from a database to a lake table on this machine."""
     style = _style(ctx, as_json, verbose)
-    _guarded(style, (), lambda: interruptible(lambda stop: commands.demo(folder=folder, keep=keep, stop=stop)))
+
+    def command() -> object:
+        return interruptible(lambda stop: commands.demo(source=source, folder=folder, keep=keep, stop=stop))
+
+    _guarded(style, (), command)
 
 
 def _style(ctx: typer.Context, as_json: bool, verbose: bool) -> _Style:

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from cdc_sync.config import Config
 from cdc_sync.config.advice import advice
-from cdc_sync.errors import CdcSyncError, HistoryError
+from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.schema.align import Evidence
+from cdc_sync.naming import Decision
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
 
 if TYPE_CHECKING:
-    from cdc_sync.demo import DemoReport
+    from cdc_sync.capture.postgres import CaptureResult
+    from cdc_sync.demo import DemoReport, DemoSource
     from cdc_sync.history.history import History
     from cdc_sync.history.store import HistoryStore
     from cdc_sync.job import RunReport
@@ -133,11 +135,11 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
     return replay_.replay(config, into=into, batch_size=batch_size)
 
 
-def demo(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
+def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
     """Show the whole way from a database to a lake table on this machine."""
     from cdc_sync import demo as demo_
 
-    return demo_.run(folder=folder, keep=keep, stop=stop)
+    return demo_.run(source=source, folder=folder, keep=keep, stop=stop)
 
 
 def status(config: Config) -> Status:
@@ -175,6 +177,50 @@ def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId
         # A topic that is gone has no end: nothing can be said about a table that reads it.
         if set(status.offsets) <= set(ends)
     }, None
+
+
+def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> CaptureResult:
+    """Make a Postgres source tell of its DDL, or return the script that does; see `capture.postgres`."""
+    from cdc_sync.capture import postgres
+
+    return postgres.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What was decided about a paused table; the job takes it up by itself."""
+
+    table: TableId
+    at: str
+    renames: Mapping[str, str]
+    not_same: tuple[str, ...]
+
+
+def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decided:
+    """Say what happened to columns at the change before which a table is paused.
+
+    Raises:
+        RefusedError: if the table is not paused before a change, or a name is none of its columns.
+    """
+    store = StateStore(config.pipeline.root)
+    recorded = _history_store(config)
+    found = _find_table(recorded, table)
+    status = store.load(found)
+    if status is None or status.state != "paused" or status.paused_at is None:
+        raise RefusedError(
+            f"Cannot decide about {found}: it is not paused before a change; declare what you know under `renames` or "
+            "`drops` of the table"
+        )
+    if not renames and not not_same:
+        raise RefusedError(f"Cannot decide about {found}: nothing was said; use --rename OLD=NEW or --not-same NAME")
+    known = [column.name for column in recorded.load(found).head.schema.columns]
+    for old, new in renames.items():
+        if old not in known:
+            raise RefusedError(f"Cannot decide about {found}: {old!r} is none of its columns ({', '.join(known)})")
+        if new in not_same or list(renames.values()).count(new) > 1:
+            raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
+    store.decide(Decision(table=found, at=status.paused_at, renames=dict(renames), not_same=not_same))
+    return Decided(table=found, at=status.paused_at, renames=renames, not_same=not_same)
 
 
 def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Config
 from cdc_sync.debezium.flattened import FlattenedSettings
+from cdc_sync.evidencetopics import EvidenceTopics
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.registry import SchemaRegistry
@@ -30,6 +31,7 @@ class Context:
     history: HistoryStore
     state: StateStore
     target: Target
+    evidence: EvidenceTopics
 
     @property
     def headers(self) -> bool:
@@ -53,14 +55,16 @@ class Context:
 
 def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Context:
     """Open the edges of a pipeline."""
+    book = _book(config)
     return Context(
         config=config,
         spark=spark,
         kafka=kafka,
-        book=_book(config),
+        book=book,
         history=HistoryStore(f"{config.pipeline.root}/history"),
         state=StateStore(config.pipeline.root, create=True),
         target=open_target(config.target, spark),
+        evidence=EvidenceTopics(config.evidence, kafka, book),
     )
 
 

@@ -35,6 +35,7 @@ from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
+_WAITING_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class SyncJob:
         """
         with self._lock:
             self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
+            self._context.evidence.refresh()
             topics = sorted({topic for topic, _ in ends})
             for topic in topics:
                 self._topics.setdefault(topic, TopicSync(self._context, self.tables, topic))
@@ -84,7 +86,9 @@ class SyncJob:
         self._topics[topic].advance(ends)
 
     def catch_up(self) -> None:
-        """Give tables that lag behind what was processed, because they failed, another try."""
+        """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
+        for table in self.tables.all():
+            table.go_on_if_decided()
         lagging = {
             place: end
             for place, end in self._ends.items()
@@ -95,6 +99,11 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a table stands before a change that the evidence does not tell of yet."""
+        return any(table.waiting is not None and table.pause is None for table in self.tables.all())
 
     def start_offsets(self, beginnings: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
         """Return where the stream begins: the first offset of each partition that some table has not read."""
@@ -186,6 +195,8 @@ def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
         raise query.exception()  # type: ignore[misc]
     if once and not stop.is_set():
         job.catch_up()
+        while job.waits and not stop.wait(_WAITING_SECONDS):
+            job.catch_up()
 
 
 def _start(job: SyncJob, context: Context, checkpoint: str, failure: list[Exception], *, once: bool) -> StreamingQuery:

@@ -20,7 +20,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from cdc_sync.config.models import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
@@ -154,6 +154,38 @@ class KafkaClient:
             self._peeked[place] = (time.monotonic() + _PEEKED_SECONDS, record)
         return record
 
+    def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
+        """Return the records of a range that are there, in order; meant for topics of few and small records."""
+
+        def ask() -> tuple[Record, ...]:
+            consumer = self._made(lambda: Consumer(self._read_settings(), logger=_LOG))
+            found = []
+            try:
+                consumer.assign([TopicPartition(topic, partition, start)])
+                while (message := self._polled(consumer)) is not None:
+                    record = _record(message)
+                    if record.offset >= end:
+                        break
+                    found.append(record)
+                    if record.offset == end - 1:
+                        break
+                return tuple(found)
+            finally:
+                consumer.close()
+
+        return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
+
+    def is_compacted(self, topic: str) -> bool:
+        """Return whether the brokers may remove records from the middle of a topic."""
+
+        def ask() -> bool:
+            resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+            answers = _known(self._admin.describe_configs([resource], request_timeout=self._timeout))
+            policy = answers[resource]["cleanup.policy"].value if resource in answers else ""
+            return "compact" in str(policy)
+
+        return self._asked(f"ask for the settings of {topic}", ask)
+
     def _peek(self, topic: str, partition: int, offset: int) -> Record | None:
         def ask() -> Message | None:
             # A consumer of its own: fresh, it finds the partition in milliseconds; used before, only after a second.
@@ -191,7 +223,7 @@ class KafkaClient:
             return None
         raise KafkaException(error)
 
-    def _peek_settings(self) -> dict[str, Any]:
+    def _read_settings(self) -> dict[str, Any]:
         return {
             **self._client_settings(),
             # The group never commits and never joins: librdkafka only insists that it has a name.
@@ -199,6 +231,11 @@ class KafkaClient:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
+        }
+
+    def _peek_settings(self) -> dict[str, Any]:
+        return {
+            **self._read_settings(),
             # One record is wanted, now: no prefetching, no waiting for more.
             "queued.min.messages": 1,
             "fetch.wait.max.ms": 10,

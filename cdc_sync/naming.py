@@ -22,6 +22,22 @@ class TargetName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What the operator said of one change at which a table was paused. It stands above all evidence.
+
+    Attributes:
+        at: the record the table stood before, as topic[partition]@offset; the decision is about this change only.
+        renames: old to new column name.
+        not_same: names after the change that are none of the columns known before.
+    """
+
+    table: TableId
+    at: str
+    renames: Mapping[str, str]
+    not_same: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """What the operator wants of one source table.
 
@@ -34,6 +50,7 @@ class Route:
         policy: what to do where nothing is proven, the table's own overrides included.
         key: the columns that identify a row, as declared; None leaves it to the record key.
         append: every event becomes a row of its own, and no row is ever changed.
+        decisions: what the operator said while the table was paused.
     """
 
     table: TableId
@@ -44,6 +61,7 @@ class Route:
     policy: Policy
     key: tuple[str, ...] | None = None
     append: bool = False
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cdc_sync.capture.postgres import CaptureResult
 from cdc_sync.commands import SchemaDifference, Status, TableHistory, Validation, VersionLine
 from cdc_sync.config import Config, Secret, TargetName, redact
 from cdc_sync.config.fields import duration_text
@@ -96,6 +97,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _status(value, secrets)
         case DemoReport():
             yield from parts(value)
+        case CaptureResult():
+            yield from _capture(value)
         case SchemaDifference():
             yield f"{value.table}: version {value.before} to {value.after}"
             yield from _changes(value.changes)
@@ -168,7 +171,19 @@ def _version(version: VersionLine) -> Iterator[str]:
     yield f"  version {version.number}  {version.position}  {version.kafka}{seen}"
     yield from _changes(version.changes, indent="    ", none="no change of columns")
     for evidence in version.evidence:
-        yield f"      because of {evidence.subject}: {evidence.text} ({evidence.kind})"
+        if evidence.kind == "considered":
+            yield f"      considered: {evidence.subject}: {evidence.text}"
+        else:
+            yield f"      because of {evidence.subject}: {evidence.text} ({evidence.kind})"
+
+
+def _capture(value: CaptureResult) -> Iterator[str]:
+    if not value.applied:
+        yield value.script  # to be piped into psql
+        return
+    yield "Done. DDL capture writes to the topic <topic.prefix>.message, which belongs under evidence.messages."
+    for warning in value.warnings:
+        yield f"warning: {warning}"
 
 
 def _changes(changes: tuple[Phrase, ...], *, indent: str = "  ", none: str = "no difference") -> Iterator[str]:

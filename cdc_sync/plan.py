@@ -7,58 +7,38 @@ split into batches and partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cdc_sync.debezium.conversions import EventSchema, WireUnsupported, observed
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.debezium.conversions import observed
+from cdc_sync.events import KafkaPosition, SourcePosition
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.proof import Behind, prove
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place, can_compare
-from cdc_sync.migrate.modes import taken_name
+from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
-from cdc_sync.schema.align import Alignment, Evidence, Facts, align
-from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
+from cdc_sync.refused import (
+    TRUNCATED,
+    Refused,
+    contradiction,
+    recreated,
+    refused_change,
+    refused_key,
+    unproven,
+    unreadable,
+)
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
-from cdc_sync.wording import type_text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """The first event of a stretch that shares one schema.
-
-    Attributes:
-        snapshot: the event was read by a snapshot (op `r`), not from the log.
-        truncate: the event empties the table; it has no key and says nothing about columns.
-        append_only: the source never inserts a column between others.
-        partitions: how many partitions the topic has.
-        opaque_key: records have keys that cannot be read.
-        exceeded: which of the operator's limits the schema is beyond, and the remedy.
-        holds_default: columns whose value in this very event equals their default.
-        betrays_default: columns whose value in this very event shows that the default was cut off.
-        before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
-            snapshot.
-    """
-
-    table: TableId
-    position: SourcePosition
-    kafka: KafkaPosition
-    schema: EventSchema
-    fingerprint: str
-    snapshot: bool
-    append_only: bool
-    truncate: bool = False
-    partitions: int = 1
-    opaque_key: bool = False
-    exceeded: tuple[str, str] | None = None
-    holds_default: frozenset[str] = frozenset()
-    betrays_default: frozenset[str] = frozenset()
-    before_seen_in_stream: bool = False
+from cdc_sync.schema.types import without_ids
+from cdc_sync.sighting import Sighting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,24 +52,27 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An event that shows a change which the evidence does not tell of yet, and what is missing."""
+
+    reason: str
+    position: SourcePosition
+    kafka: KafkaPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """New versions to record, in order; then the refusal that stops the table there, if any."""
+    """New versions to record, in order; then what stops the table there, if anything: a refusal, or a wait."""
 
     versions: tuple[Version, ...]
     refusal: Refusal | None = None
+    waiting: Waiting | None = None
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Refused:
+class _Waits:
     reason: str
-    remedy: str
-
-
-_TRUNCATED = _Refused(
-    reason="the source table was truncated, which is not carried out yet",
-    remedy="empty the target by hand and snapshot the table again, or set skipped.operations=t in the connector",
-)
 
 
 def plan_table(
@@ -97,39 +80,52 @@ def plan_table(
     sightings: Iterable[Sighting],
     route: Route,
     capabilities: Capabilities,
+    *,
+    logs: Sequence[ColumnLog] = (),
+    patient: bool = False,
 ) -> TablePlan:
     """Derive the versions that the sightings of one table lead to.
 
     Law: for sightings given in any number of consecutive groups, each planned on the history the former groups led
     to, the versions are the same as for all of them at once.
+
+    Args:
+        history: None if there is none yet.
+        sightings: the first event of each stretch, and the first one behind each structure in `logs`.
+        logs: what the source itself says of its columns, the strongest evidence first.
+        patient: stop at a change that no log explains although one should, instead of deciding without it.
     """
-    head = history.head if history is not None else None
     versions: list[Version] = []
     warnings: list[str] = []
     for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
-        if head is not None and not is_later(sighting.position, sighting.kafka, head):
+        if history is not None and not is_later(sighting.position, sighting.kafka, history.head):
             continue
-        if sighting.truncate and head is None:
+        if sighting.truncate and history is None:
             continue
         seen = observed(sighting.schema)
-        outcome: Version | _Refused | None = (
-            _TRUNCATED if sighting.truncate and not route.append else _unreadable(sighting, seen, route, capabilities)
+        outcome: Version | Refused | _Waits | None = (
+            TRUNCATED if sighting.truncate and not route.append else unreadable(sighting, seen, route, capabilities)
         )
-        if outcome is None and head is None:
+        if outcome is None and history is None:
             outcome = _baseline(sighting, seen)
-        elif outcome is None and head is not None:
-            outcome = _next(head, sighting, seen, route, capabilities)
+        elif outcome is None and history is not None:
+            outcome = _next(history, sighting, seen, route, capabilities, logs, patient)
         if isinstance(outcome, Version):
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
-                outcome = _Refused(reason=clash.reason, remedy=clash.remedy)
+                outcome = Refused(reason=clash.reason, remedy=clash.remedy)
         match outcome:
-            case _Refused(reason=reason, remedy=remedy):
+            case Refused(reason=reason, remedy=remedy):
                 refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)
                 return TablePlan(versions=tuple(versions), refusal=refusal, warnings=tuple(warnings))
-            case Version() as head:
-                versions.append(head)
-                warnings += [f"{item.subject}: {item.text}" for item in head.evidence if item.kind == "unproven"]
+            case _Waits(reason=reason):
+                waiting = Waiting(reason=reason, position=sighting.position, kafka=sighting.kafka)
+                return TablePlan(versions=tuple(versions), waiting=waiting, warnings=tuple(warnings))
+            case Version() as version:
+                versions.append(version)
+                first = History(table=version.table, versions=(version,)) if history is None else None
+                history = first if history is None else history.extended(version)
+                warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind == "unproven"]
             case None:
                 continue
     return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
@@ -152,31 +148,89 @@ def _baseline(sighting: Sighting, seen: ObservedSchema) -> Version:
 
 
 def _next(
-    head: Version, sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities
-) -> Version | _Refused | None:
+    history: History,
+    sighting: Sighting,
+    seen: ObservedSchema,
+    route: Route,
+    capabilities: Capabilities,
+    logs: Sequence[ColumnLog],
+    patient: bool,
+) -> Version | Refused | _Waits | None:
+    head = history.head
+    found = [prove(history, seen, log, sighting.position) for log in logs]
+    behind = [item for item in found if isinstance(item, Behind)]
+    if patient and behind and not _shows(head.schema, seen):
+        return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     facts = Facts(
         append_only=sighting.append_only,
         snapshot_boundary=boundary,
         renames=route.renames,
         drops=route.drops,
+        proofs=(
+            *_decided(route, sighting, head.schema, seen),
+            *(item for item in found if isinstance(item, Proof)),
+        ),
     )
     alignment = align(head.schema, seen, facts)
+    if alignment.conflicts:
+        return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
-        return _unproven(head.schema, seen, alignment)
+        return unproven(head.schema, seen, alignment)
+    made_anew = recreated(alignment)
+    if made_anew is not None:
+        return made_anew
     initials = _initials(seen, alignment, sighting, route)
-    if isinstance(initials, _Refused):
+    if isinstance(initials, Refused):
         return initials
     values, reasons = initials
     after = derive(head.schema, seen, alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
     if not changes:
         return None
-    refused = _refused_key(changes, head.schema, sighting) or _refused_change(changes, head.schema, after, capabilities)
+    refused = refused_key(changes, head.schema, sighting) or refused_change(changes, head.schema, after, capabilities)
     if refused is not None:
         return refused
-    evidence = alignment.evidence + _kept_evidence(head.schema, seen, alignment) + reasons
+    evidence = (
+        *alignment.evidence,
+        *_kept_evidence(head.schema, seen, alignment),
+        *_considered(head.schema, seen, facts, alignment),
+        *reasons,
+    )
     return _version(sighting, head.number + 1, after, changes, evidence)
+
+
+def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:
+    """Return what the operator decided about just this change; names that are not there are passed over."""
+    place = {column.name: index for index, column in enumerate(seen.columns)}
+    for decision in route.decisions:
+        if decision.at != str(sighting.kafka):
+            continue
+        pairs = [(before.find(old), place.get(new)) for old, new in decision.renames.items()]
+        same = {column.id: index for column, index in pairs if column is not None and index is not None}
+        others = [name for name in decision.not_same if name in place]
+        gone = [column.id for name in others if (column := before.find(name)) is not None and column.id not in same]
+        said = "the operator decided it"
+        yield Proof(
+            kind=DECIDED,
+            same=same,
+            reasons=dict.fromkeys(same, said),
+            gone=dict.fromkeys(gone, said),
+            new={place[name]: said for name in others},
+        )
+
+
+_CALLED = {
+    "ddl": "the schema-change topic",
+    "message": "the topic of logical messages",
+    "catalogue": "the source's catalogue",
+}
+
+
+def _shows(schema: InternalSchema, seen: ObservedSchema) -> bool:
+    """Whether an event shows just the columns that are known: names, order and types."""
+    known = [(column.name, without_ids(column.type)) for column in schema.live]
+    return known == [(column.name, column.type) for column in seen.columns]
 
 
 def _version(
@@ -200,90 +254,10 @@ def _version(
     )
 
 
-def _unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities) -> _Refused | None:
-    """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
-    schema = sighting.schema
-    if sighting.exceeded is not None:
-        return _Refused(reason=sighting.exceeded[0], remedy=sighting.exceeded[1])
-    unfindable = _unfindable(sighting, seen, route)
-    if unfindable is not None:
-        return unfindable
-    missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
-    if missing:
-        return _Refused(
-            reason=f"the key column {missing[0]!r} is not a column of the row",
-            remedy="declare other columns as `key` of the table"
-            if route.key is not None
-            else "do not exclude key columns in the connector",
-        )
-    for column in schema.columns:
-        if isinstance(column.wire, WireUnsupported):
-            return _Refused(
-                reason=f"column {column.name!r} is a {column.wire.name}: {column.wire.reason}",
-                remedy="exclude the column in the connector, or change its representation there",
-            )
-        taken = taken_name(column.name, "append" if route.append else "upsert")
-        if taken is not None:
-            return _Refused(
-                reason=f"the column name {column.name!r} is that of a changelog's own column {taken}",
-                remedy="rename the column at the source, or declare `mode: upsert` for the table",
-            )
-        if not column.name or column.name.startswith(capabilities.reserved_prefix):
-            return _Refused(
-                reason=f"the column name {column.name!r} cannot be used in a target",
-                remedy="rename the column at the source",
-            )
-    return None
-
-
-def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> _Refused | None:
-    """Refuse a table whose rows cannot be found: there is no key, and whole rows cannot be compared."""
-    if seen.key or route.append:
-        return None
-    remedy = "declare `key` or `mode: append` for the table"
-    if sighting.opaque_key:
-        return _Refused(
-            reason="the record keys carry no schema, so it is not known which columns identify a row",
-            remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
-        )
-    if sighting.partitions > 1:
-        return _Refused(
-            reason=f"the table has no key, and the topic has {sighting.partitions} partitions: a row's events come in "
-            "any of them, in no order",
-            remedy=f"give the topic one partition and snapshot the table again, or {remedy}",
-        )
-    for column in seen.columns:
-        if not can_compare(column.type):
-            return _Refused(
-                reason=f"the table has no key, and rows cannot be told apart by column {column.name!r}, a "
-                f"{type_text(column.type)}",
-                remedy=f"give it a primary key at the source and snapshot it again, or {remedy}",
-            )
-    return None
-
-
-_LONGEST_REASON = 4_000
-"""Characters: a table may have thousands of columns, and people have to read this."""
-
-
 def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> bool:
     """Whether an old column that would be kept has the name of a new one, so that both cannot stand in one table."""
     kept = {before.column(id_).name for case in alignment.unproven for id_ in case.vanished}
     return bool(kept & {column.name for column in seen.columns})
-
-
-def _unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> _Refused:
-    texts = []
-    for case in alignment.unproven:
-        gone = ", ".join(repr(before.column(id_).name) for id_ in case.vanished) or "nothing"
-        new = ", ".join(repr(seen.columns[index].name) for index in case.appeared) or "nothing"
-        options = "; or ".join(case.explanations)
-        texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
-    reason = "it cannot be proven what happened to columns: " + " | ".join(texts)
-    return _Refused(
-        reason=reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…",
-        remedy="declare it under `renames` or `drops` of the table, or set policy.unproven_rename: add",
-    )
 
 
 def _kept_evidence(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> tuple[Evidence, ...]:
@@ -299,9 +273,29 @@ def _kept_evidence(before: InternalSchema, seen: ObservedSchema, alignment: Alig
     )
 
 
+def _considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, alignment: Alignment) -> Iterator[Evidence]:
+    """Say in the history what names and places alone would have left open, or taken for something else."""
+    if not facts.proofs:
+        return
+    alone = align(before, seen, replace(facts, proofs=()))
+    for case in alone.unproven:
+        names = [before.column(id_).name for id_ in case.vanished] or [seen.columns[i].name for i in case.appeared]
+        yield Evidence(
+            subject=", ".join(names),
+            kind="considered",
+            text="; or ".join(case.explanations) or case.reason,
+        )
+    proven = dict(alignment.same)
+    for id_, index in alone.same:
+        if proven.get(id_) != index:
+            name, new = before.column(id_).name, seen.columns[index].name
+            text = "the same column, by its name" if name == new else f"renamed to {new!r}, by its place"
+            yield Evidence(subject=name, kind="considered", text=text)
+
+
 def _initials(
     seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route
-) -> tuple[dict[str, Default], tuple[Evidence, ...]] | _Refused:
+) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
     """Find what existing rows read in each new column."""
     values: dict[str, Default] = {}
     evidence: list[Evidence] = []
@@ -314,7 +308,7 @@ def _initials(
         found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
         match found:
             case Unknown(reason=reason):
-                return _Refused(
+                return Refused(
                     reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
                     remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
                 )
@@ -326,56 +320,3 @@ def _initials(
                     )
                     evidence.append(Evidence(subject=column.name, kind="default", text=text))
     return values, tuple(evidence)
-
-
-def _refused_key(changes: tuple[SchemaChange, ...], before: InternalSchema, sighting: Sighting) -> _Refused | None:
-    """Refuse what sends a key to another partition: nothing orders its events across the two.
-
-    Kafka Connect chooses the partition by the bytes of the key, which hold the key columns' names and types.
-    """
-    for change in changes:
-        if not isinstance(change, (RenameColumn, UpdateColumnType)) or sighting.partitions == 1:
-            continue
-        if change.id in before.primary_key:
-            return _Refused(
-                reason=f"key column {before.column(change.id).name!r} changed, and the topic has "
-                f"{sighting.partitions} partitions: rows of one key now come in two of them, in no order",
-                remedy="give the topic one partition and snapshot the table again into a new target",
-            )
-    return None
-
-
-def _refused_change(
-    changes: tuple[SchemaChange, ...],
-    before: InternalSchema,
-    after: InternalSchema,
-    capabilities: Capabilities,
-) -> _Refused | None:
-    for change in changes:
-        match change:
-            case UpdateColumnType(id=id_, old=old, new=new) if not can_change_in_place(capabilities, old, new):
-                return _Refused(
-                    reason=f"column {before.column(id_).name!r} changed from {type_text(old)} to {type_text(new)}, "
-                    f"which {capabilities.format} cannot do in place",
-                    remedy="change the type back at the source, or re-create the target table",
-                )
-            case ChangePrimaryKey(old=old_key, new=new_key):
-                return _Refused(
-                    reason=f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}",
-                    remedy="restore the key at the source, or re-create the target table from a new snapshot",
-                )
-            case AddColumn(column=column) if before.find(column.name) is not None and any(
-                other.retired and other.name == column.name for other in before.columns
-            ):
-                return _Refused(
-                    reason=f"the new column {column.name!r} has the name of a column that is kept although the "
-                    "source no longer has it",
-                    remedy=f"declare drops: [{column.name}] for the table",
-                )
-            case _:
-                continue
-    return None
-
-
-def _names(schema: InternalSchema, ids: tuple[int, ...]) -> str:
-    return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")"

@@ -12,8 +12,8 @@ from cdc_sync.context import Context, open_context
 from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
-from cdc_sync.sightings import events_in
-from cdc_sync.spark.observe import Stretch, survey
+from cdc_sync.sightings import survey_with
+from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.tables import Tables
@@ -57,6 +57,7 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
     spark = build_session(config)
     try:
         context = replace(open_context(config, spark, kafka), history=HistoryStore(into))
+        context.evidence.refresh()
         tables: dict[TableId, TableSync] = {}
         for topic in topics:
             _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
@@ -87,9 +88,9 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
         # Other partitions may hold older schemas: look ahead there, as the job does.
         ahead = step if len(ends) == 1 else tuple(replace(item, end=ends[item.partition]) for item in step)
         records = context.read(ahead)
-        heads = {table: sync.history.head.position for table, sync in tables.items() if sync.history is not None}
+        cuts = {table: sync.cuts for table, sync in tables.items()}
         ends_of_step = {(item.topic, item.partition): item.end for item in step}
-        found = survey(records, events_in(context, records), ends_of_step, heads)
+        found = survey_with(context, records, ends_of_step, cuts)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -10,17 +10,18 @@ from pyspark.sql import DataFrame
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
 from cdc_sync.errors import TransientError, WireError
-from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.column_log import structures_behind
 from cdc_sync.history.history import History
 from cdc_sync.kafka import Record
 from cdc_sync.limits import too_long, too_much
 from cdc_sync.naming import Route
-from cdc_sync.plan import Sighting
 from cdc_sync.readings import with_declared_key
 from cdc_sync.samples import Sample, read_sample
 from cdc_sync.schemabook import KnownSchema
+from cdc_sync.sighting import Sighting
 from cdc_sync.spark.eventreader import EventReader
-from cdc_sync.spark.observe import Stretch, schemas, seen_in_stream
+from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, survey
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_AHEAD = 50
@@ -120,6 +121,26 @@ def _was_streamed(context: Context, before: _InEffect | None, stretch: Stretch) 
         return False
     records = context.read((between,))
     return seen_in_stream(records, events_in(context, records), stretch.table)
+
+
+def survey_with(
+    context: Context,
+    records: DataFrame,
+    ends: Mapping[tuple[str, int], int],
+    cuts: Mapping[TableId, Sequence[SourcePosition]],
+) -> Survey:
+    """Survey a range; tables met for the first time are cut where the source tells of their columns.
+
+    Args:
+        cuts: of the tables that are known, see `spark.observe.survey`.
+    """
+    events = events_in(context, records)
+    found = survey(records, events, ends, cuts)
+    met = {stretch.table for stretch in found.stretches} - cuts.keys()
+    told = {table: structures_behind(context.evidence.logs, table, None) for table in met}
+    if any(told.values()):
+        found = survey(records, events, ends, {**cuts, **told})
+    return found
 
 
 def events_in(context: Context, records: DataFrame) -> EventReader:

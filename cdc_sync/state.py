@@ -22,6 +22,7 @@ from obstore.exceptions import BaseError, NotFoundError
 
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
+from cdc_sync.naming import Decision
 from cdc_sync.objectstore import open_store
 
 _FORMAT = 1
@@ -35,7 +36,8 @@ class TableStatus:
 
     Attributes:
         target: the target's dotted name, for reading only.
-        state: `paused` waits for a decision; `failing` is tried again on its own.
+        state: `paused` waits for a decision; `failing` is tried again on its own; `waiting` is before a change that
+            the evidence does not tell of yet.
         version: the schema version of the target's columns, None before the first.
         reason, remedy: why it does not run, and what would let it.
         offsets: topic -> partition -> the next offset to read.
@@ -45,7 +47,7 @@ class TableStatus:
 
     table: TableId
     target: str
-    state: Literal["running", "paused", "failing"]
+    state: Literal["running", "paused", "failing", "waiting"]
     version: int | None = None
     reason: str | None = None
     remedy: str | None = None
@@ -95,18 +97,43 @@ class StateStore:
 
     def save(self, status: TableStatus) -> None:
         """Replace the status of a table, atomically."""
-        self._write(_table_path(status.table), _status_text(status))
+        self._write(_path("tables", status.table), _status_text(status))
 
     def load(self, table: TableId) -> TableStatus | None:
         """Return the status of a table, None if the job never saw it."""
-        text = self._read(_table_path(table))
-        return _parse_status(text, _table_path(table)) if text is not None else None
+        path = _path("tables", table)
+        text = self._read(path)
+        return _parse_status(text, path) if text is not None else None
 
     def tables(self) -> tuple[TableStatus, ...]:
         """Return the status of every table, ordered by name."""
         paths = (path for path in self._paths("tables") if path.endswith(".json"))
         statuses = [_parse_status(self._read(path) or "", path) for path in paths]
         return tuple(sorted(statuses, key=lambda status: status.table))
+
+    def decide(self, decision: Decision) -> None:
+        """Keep what the operator decided; a later word about the same change takes the place of an earlier one."""
+        others = [item for item in self.decisions(decision.table) if item.at != decision.at]
+        data = [{**asdict(item), "table": None} for item in (*others, decision)]
+        text = json.dumps({"format": _FORMAT, "decisions": data}, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write(_path("decisions", decision.table), text + "\n")
+
+    def decisions(self, table: TableId) -> tuple[Decision, ...]:
+        """Return everything that was decided about a table, oldest first."""
+        path = _path("decisions", table)
+        text = self._read(path)
+        if text is None:
+            return ()
+        data = _object(text, path)
+        if data.get("format") != _FORMAT:
+            raise HistoryError(f"Cannot read decisions {path}: they are of another format than {_FORMAT}")
+        try:
+            return tuple(
+                Decision(table=table, at=item["at"], renames=item["renames"], not_same=tuple(item["not_same"]))
+                for item in data["decisions"]
+            )
+        except (KeyError, TypeError) as error:
+            raise HistoryError(f"Cannot read decisions {path}: {error}; decide again after deleting the file") from None
 
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
@@ -168,10 +195,10 @@ def _lines(text: str | None) -> list[str]:
     return [line for line in (text or "").split("\n") if line]
 
 
-def _table_path(table: TableId) -> str:
+def _path(folder: str, table: TableId) -> str:
     # Dots inside a part are encoded too, so that two tables never share a file.
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    return f"tables/{'.'.join(parts)}.json"
+    return f"{folder}/{'.'.join(parts)}.json"
 
 
 def _status_text(status: TableStatus) -> str:

@@ -22,6 +22,7 @@ class TableStanding:
     Attributes:
         pause: why the table does not go on, None if it does.
         failing: how the last attempt failed, None if it went well.
+        waiting: which evidence it stands before a change without, None if it does not.
         history, progress: what is known of its schema and its rows.
     """
 
@@ -30,6 +31,7 @@ class TableStanding:
         self.route = route
         self.pause: Pause | None = None
         self.failing: str | None = None
+        self.waiting: str | None = None
         self.history: History | None = None
         self.progress: Progress | None = None
         self._unread: dict[str, dict[int, int]] = {}
@@ -90,8 +92,8 @@ class TableStanding:
 
     def save_status(self) -> None:
         """Write the table's status for `cdc-sync status`."""
-        state: Literal["running", "paused", "failing"] = (
-            "paused" if self.pause else "failing" if self.failing else "running"
+        state: Literal["running", "paused", "failing", "waiting"] = (
+            "paused" if self.pause else "failing" if self.failing else "waiting" if self.waiting else "running"
         )
         self._state.save(
             TableStatus(
@@ -99,7 +101,7 @@ class TableStanding:
                 target=str(self.route.target),
                 state=state,
                 version=self.history.head.number if self.history else None,
-                reason=self.pause.reason if self.pause else self.failing,
+                reason=self.pause.reason if self.pause else self.failing or self.waiting,
                 remedy=self.pause.remedy if self.pause else None,
                 paused_at=self.pause.at if self.pause else None,
                 # Without progress the topics are kept all the same: a later run must find the table there again.

@@ -10,25 +10,38 @@ from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, TargetError, VersionExists
+from cdc_sync.events import SourcePosition
+from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.migration import migration
 from cdc_sync.migrate.modes import Mode, mode_remedy
 from cdc_sync.naming import Route
-from cdc_sync.plan import Refusal, TablePlan, plan_table
+from cdc_sync.plan import Refusal, TablePlan, Waiting
 from cdc_sync.progress import Progress
+from cdc_sync.schema.changes import RetireColumn
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import events_in, sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch, first_offsets_from
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
+from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tablestanding import TableStanding
 from cdc_sync.targets.base import TargetState
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
 Ends = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""
+
+
+def _too_late(version: int, name: str, statement: str) -> Pause:
+    return Pause(
+        reason=f"rows were written under version {version} as if column {name!r} were still the same, and only later "
+        f"the source told that it is another one: {statement}",
+        remedy="snapshot the table again into a new target; look why the evidence topic is late",
+    )
 
 
 _RACES = 10
@@ -49,6 +62,7 @@ class TableSync(TableStanding):
         self._appends_failed = 0
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
+        self._evidence = TableEvidence(context, route)
 
     def load(self) -> None:
         """Read history and target as they are now; after a start, and after anything failed.
@@ -57,6 +71,8 @@ class TableSync(TableStanding):
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         self.history = self._context.history.find(self.table)
+        self.route = replace(self.route, decisions=self._context.state.decisions(self.table))
+        self._evidence.route = self.route
         state = self._context.target.state(self.route.target)
         self._stamped = state.version if state else None
         self.progress = state.progress if state else None
@@ -68,6 +84,14 @@ class TableSync(TableStanding):
             other = mode_remedy(state.mode, self._mode)
             if other is not None:
                 self.refuse(Pause(reason=other[0], remedy=other[1]))
+
+    def go_on_if_decided(self) -> None:
+        """Let a paused table try again if the operator decided something since it stopped."""
+        if self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions:
+            get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+            self.pause = None
+            self.load()
+            self.save_status()
 
     def reload_after_failure(self) -> None:
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
@@ -156,23 +180,91 @@ class TableSync(TableStanding):
 
     def advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Plan for the stretches, which cover at least the ranges, then migrate and write."""
-        refusal = self._plan_and_record(stretches)
-        if refusal is not None:
-            ranges = self._before(ranges, refusal)
+        stop = self._plan_and_record(stretches)
+        if stop is not None:
+            ranges = self._before(ranges, stop)
+        else:
+            self._evidence.settle(stretches)
         rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
         if self.history is not None and not rebuilding:
             if stretches:
                 self._mark_current(stretches)
+            ranges = self._write_before_retirements(ranges, stretches)
             self._migrate()
-            mine = frozenset(stretch.digest for stretch in stretches) or self._for_deletes(ranges)
-            converters = converters_for(self.history, self.route, self._known(mine), stretches)
-            if ranges and converters:
-                self._write(self._write_plan(ranges, exact=True, converters=converters))
+            if self._write_surveyed(ranges, stretches):
                 ranges = ()
-        if refusal is None and not rebuilding:
+        if stop is None and not rebuilding:
             self._passed |= {(item.topic, item.partition): item.end for item in ranges}
-        if refusal is not None and self.pause is None:
-            self.refuse(Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka)))
+        if isinstance(stop, Refusal) and self.pause is None:
+            self.refuse(Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka)))
+        self._wait_for(stop if isinstance(stop, Waiting) else None)
+
+    @property
+    def cuts(self) -> tuple[SourcePosition, ...]:
+        """The positions at which stretches of the table begin anew."""
+        return self._evidence.cuts(self.history)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the source told something for which no event was looked at yet."""
+        return self.history is not None and self._evidence.is_new(self.history)
+
+    def audit(self) -> None:
+        """Look at evidence that came late: pause if it shows that a column was taken for another."""
+        if self.history is None:
+            return
+        for item in self._evidence.findings(self.history, self.progress):
+            match item:
+                case Split(version=version, old=old, new=new):
+                    self._warn(f"version {version}: {old!r} and {new!r} are one column, as the source told later")
+                case Joined(version=version, name=name, statement=statement):
+                    self.refuse(_too_late(version, name, statement))
+
+    def _write_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> bool:
+        """Write ranges to the head; return whether there was anything of the table in them."""
+        assert self.history is not None
+        mine = frozenset(stretch.digest for stretch in stretches) or self._for_deletes(ranges)
+        converters = converters_for(self.history, self.route, self._known(mine), stretches)
+        if not ranges or not converters:
+            return False
+        self._write(self._write_plan(ranges, exact=True, converters=converters))
+        return True
+
+    def _write_before_retirements(
+        self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]
+    ) -> tuple[OffsetRange, ...]:
+        """Write what lies before a version that retires columns, to the version before; return what is left.
+
+        A retired column keeps what it has, so the events that still have its values must be in the target before.
+        """
+        history = self.history
+        assert history is not None
+        for version in history.versions[self._stamped or 1 :]:
+            if self.route.append or not any(isinstance(change, RetireColumn) for change in version.changes):
+                continue
+            before = self._before(ranges, version)
+            self.history = History(table=self.table, versions=history.versions[: version.number - 1])
+            try:
+                if before:
+                    self._migrate()
+                    self._write_surveyed(before, stretches)
+            finally:
+                self.history = history
+            if self.pause is not None:
+                return ()
+            done = {(item.topic, item.partition): item.end for item in before}
+            left = (replace(item, start=done.get((item.topic, item.partition), item.start)) for item in ranges)
+            ranges = tuple(item for item in left if item.size)
+        return ranges
+
+    def _wait_for(self, waiting: Waiting | None) -> None:
+        before = self.waiting
+        said = "the change at {} is not explained yet; {}"
+        self.waiting = None if waiting is None else said.format(waiting.kafka, waiting.reason)
+        if self.waiting != before:
+            if self.waiting is not None:
+                get_logger().warning("table waits for evidence", table=str(self.table), why=self.waiting)
+            self.save_status()
 
     def _for_deletes(self, ranges: tuple[OffsetRange, ...]) -> frozenset[str]:
         """Return the schemas that tell the keys of a range without rows: of flattened events, deletes have no more."""
@@ -198,9 +290,9 @@ class TableSync(TableStanding):
         """Record the versions that stretches lead to, and touch no target."""
         if self.history is None:
             self.history = self._context.history.find(self.table)
-        refusal = self._plan_and_record(stretches, replaying=True)
-        if refusal is not None:
-            self.pause = Pause(reason=refusal.reason, remedy=refusal.remedy, at=str(refusal.kafka))
+        stop = self._plan_and_record(stretches, replaying=True)
+        if isinstance(stop, Refusal):
+            self.pause = Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka))
 
     def _known(self, digests: frozenset[str]) -> list[KnownSchema]:
         found = [self._context.book.get(digest) for digest in sorted(digests)]
@@ -213,18 +305,13 @@ class TableSync(TableStanding):
             return plan
         first, said = plan.versions[granted], too_many_versions(self._context.config.limits)
         refusal = Refusal(reason=said.reason, remedy=said.remedy, position=first.position, kafka=first.kafka)
-        return replace(plan, versions=plan.versions[:granted], refusal=refusal)
+        return replace(plan, versions=plan.versions[:granted], refusal=refusal, waiting=None)
 
-    def _plan_and_record(self, stretches: Sequence[Stretch], *, replaying: bool = False) -> Refusal | None:
+    def _plan_and_record(self, stretches: Sequence[Stretch], *, replaying: bool = False) -> Refusal | Waiting | None:
         """Record the versions the stretches lead to; a lost race reloads and plans again, a bounded number of times."""
         for _ in range(_RACES):
             sightings = sightings_of(self._context, self.history, self.route, stretches)
-            plan = plan_table(
-                self.history,
-                sightings,
-                self.route,
-                self._context.target.capabilities,
-            )
+            plan = self._evidence.plan(self.history, sightings, patient=not replaying)
             if not replaying:
                 plan = self._within_the_hour(plan)
             try:
@@ -239,7 +326,7 @@ class TableSync(TableStanding):
                 for version in plan.versions:
                     get_logger().info("schema version recorded", table=str(self.table), version=version.number)
             self._keep(plan.warnings)
-            return plan.refusal
+            return plan.refusal or plan.waiting
         raise HistoryError(
             f"Cannot record the schema of {self.table}: another writer keeps recording versions; "
             "run one job per pipeline"
@@ -252,15 +339,15 @@ class TableSync(TableStanding):
         now = frozenset(stretch.digest for stretch in stretches if stretch.position >= head.position)
         self._current = frozenset(known.digest for known in self._known(now) if known.fingerprint == head.fingerprint)
 
-    def _before(self, ranges: tuple[OffsetRange, ...], refusal: Refusal) -> tuple[OffsetRange, ...]:
-        """Cut ranges where the refused change begins, in every partition."""
+    def _before(self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version) -> tuple[OffsetRange, ...]:
+        """Cut ranges where a change begins, in every partition."""
         context = self._context
         cuts: dict[tuple[str, int], int] = {}
-        if refusal.position.parts and len(ranges) > 1:
+        if change.position.parts and len(ranges) > 1:
             records = context.read(ranges)
-            cuts = first_offsets_from(records, events_in(context, records), self.table, refusal.position)
-        own = (refusal.kafka.topic, refusal.kafka.partition)
-        cuts[own] = refusal.kafka.offset
+            cuts = first_offsets_from(records, events_in(context, records), self.table, change.position)
+        own = (change.kafka.topic, change.kafka.partition)
+        cuts[own] = change.kafka.offset
         cut = (replace(item, end=min(item.end, cuts.get((item.topic, item.partition), item.end))) for item in ranges)
         return tuple(item for item in cut if item.size)
 

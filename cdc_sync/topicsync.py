@@ -14,8 +14,8 @@ from cdc_sync.debezium.envelope import RecordKind
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import events_in, sample
-from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests, survey
+from cdc_sync.sightings import events_in, sample, survey_with
+from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
 from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
@@ -94,6 +94,7 @@ class TopicSync:
         except CdcSyncError as error:
             self._fail(table, error)
             return False
+        table.audit()
         return table.check_topic(self._topic)
 
     def _step(self, ends: Ends, active: Sequence[TableSync], limit: int) -> tuple[OffsetRange, ...]:
@@ -124,6 +125,7 @@ class TopicSync:
         table = active[0]
         if (
             not table.knows_any
+            or table.is_told
             or any(self._accounted.get(item.partition, 0) > item.start for item in step)
             or not self._familiar(step, table)
         ):
@@ -195,9 +197,9 @@ class TopicSync:
     ) -> Survey:
         context = self._context
         records = context.read(_existing(context, ranges))
-        heads = {table.table: table.history.head.position for table in active if table.history is not None}
+        cuts = {table.table: table.cuts for table in active}
         ends = {(item.topic, item.partition): item.end for item in step}
-        return survey(records, events_in(context, records), ends, heads)
+        return survey_with(context, records, ends, cuts)
 
     def _holds_news(self, found: Survey) -> bool:
         """Whether a table has more than one schema here, or one that is not its head's."""
@@ -231,6 +233,8 @@ class TopicSync:
                     return  # found just now, and it has older records: the next step begins at those
                 if table.pause is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
+                if table.waiting is not None:
+                    self._failed.add(table.table)  # until the next batch
             table.recovered()
         except TransientError:
             raise

@@ -83,7 +83,7 @@ def test_a_schema_of_the_widest_table_is_checked_in_no_time() -> None:
     wide = envelope(*(column(f"c{i}", struct("s", column("x", TEXT), column("y", deep(20)))) for i in range(10_000)))
     started = time.perf_counter()
     assert too_much(wide, limits) is None
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 20  # quadratic work would take minutes
 
 
 @dataclass

@@ -207,6 +207,14 @@ class Connector(_Section):
     flattened: Flattened | None = None
 
 
+class Evidence(_Section):
+    """Where the source itself tells what its DDL did."""
+
+    schema_changes: tuple[Text, ...] = ()
+    messages: tuple[Text, ...] = ()
+    wait: Duration = timedelta(seconds=60)
+
+
 class Catalog(_Section):
     """The catalog of the target's tables."""
 
@@ -285,6 +293,7 @@ class Config(_Section):
     kafka: Kafka
     registry: Registry | None = None
     connector: Connector = Connector()
+    evidence: Evidence = Evidence()
     tables: tuple[TableRule, ...]
     policy: PolicyDefaults = PolicyDefaults()
     target: Target = Field(default_factory=Target)

@@ -1,10 +1,11 @@
-"""The whole way on one machine: Postgres, Debezium, Kafka, the job, Iceberg; while tables are altered."""
+"""The whole way on one machine: a database, Debezium, Kafka, the job, Iceberg; while tables are altered."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import threading
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
     from cdc_sync.demo.show import Show
     from cdc_sync.demo.stage import Stage
 
-__all__ = ["DemoReport", "run"]
+__all__ = ["DemoReport", "DemoSource", "run"]
 
 
-def run(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
+class DemoSource(Enum):
+    """The databases that the demo can be played with."""
+
+    POSTGRES = "postgres"
+    MARIADB = "mariadb"
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return {"postgres": "Postgres", "mariadb": "MariaDB"}[self.value]
+
+
+def run(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
     """Play the scenario and compare source and lake at the end.
 
     Args:
+        source: the database to play with.
         folder: a folder to work in, new or empty, which stays; a temporary one if None.
         keep: leave everything running until `stop` is set, and the files in place after that.
         stop: set it to end early, or to end what was kept running.
@@ -32,7 +46,7 @@ def run(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
         CdcSyncError: if source and lake differ, or the job failed; the files stay then.
         KeyboardInterrupt: if `stop` was set before the comparison.
     """
-    for module in ("psycopg", "pyiceberg", "sqlalchemy", "pyarrow"):
+    for module in ("psycopg", "pymysql", "pyiceberg", "sqlalchemy", "pyarrow"):
         if find_spec(module) is None:
             raise SetupError(f"Cannot run the demo: {module} is not installed; install cdc-sync[demo]")
     from cdc_sync.demo.show import Show
@@ -41,7 +55,7 @@ def run(*, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
     place = _folder(folder)
     temporary = folder is None and not keep
     try:
-        report = _play(place, show=show, keep=keep, stop=stop, kept=None if temporary else str(place))
+        report = _play(place, source=source, show=show, keep=keep, stop=stop, kept=None if temporary else str(place))
     except CdcSyncError as error:
         raise type(error)(f"{error} Files are in {place}") from error
     except BaseException:
@@ -63,17 +77,21 @@ def _folder(folder: str | None) -> Path:
     return place
 
 
-def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: str | None) -> DemoReport:
-    show.line(f"Starting Postgres, Kafka, Debezium and the job in {place}")
+def _play(
+    place: Path, *, source: DemoSource, show: Show, keep: bool, stop: threading.Event, kept: str | None
+) -> DemoReport:
+    show.line(f"Starting {source.title}, Kafka, Debezium and the job in {place}")
     # Only now: importing the readers takes longer than anything before it.
-    from cdc_sync.demo.scenario import SNAPSHOT, STEPS
+    from cdc_sync.demo.databases import DATABASES
     from cdc_sync.demo.stage import Stage
 
-    with Stage(place, show=show, stop=stop) as stage:
-        for proof in SNAPSHOT:
+    database = DATABASES[source.value]
+
+    with Stage(place, database=database, show=show, stop=stop) as stage:
+        for proof in database.scenario.snapshot:
             stage.wait_visible(proof)
             show.line(f"{proof.table} is in the lake", style="green")
-        alters = tuple(timing for step in STEPS if (timing := stage.play(step)) is not None)
+        alters = tuple(timing for step in database.scenario.steps if (timing := stage.play(step)) is not None)
         stage.wait_equal()
         show.line("all rows are in the lake", style="green")
         seconds = show.seconds
@@ -103,14 +121,12 @@ def _play(place: Path, *, show: Show, keep: bool, stop: threading.Event, kept: s
 
 
 def _hold(stage: Stage, show: Show, stop: threading.Event) -> None:
-    from cdc_sync.demo.job import CONFIG
-
     catalog = stage.config.target.catalog
     exports = " ".join(f"{name}={value}" for name, value in stage.environment.items())
     show.line("Everything keeps running until Ctrl-C. To play with it:", style="bold")
-    show.detail(f'psql "{stage.dsn}"')
+    show.detail(stage.client)
     show.detail(f"export {exports}")
-    show.detail(f"cdc-sync status {CONFIG}; cdc-sync history {CONFIG}")
+    show.detail(f"cdc-sync status {stage.config_file}; cdc-sync history {stage.config_file}")
     show.detail("python")
     show.detail("  >>> from pyiceberg.catalog.sql import SqlCatalog")
     show.detail(f"  >>> lake = SqlCatalog({catalog.name!r}, uri={stage.lake.uri!r}, init_catalog_tables='false')")

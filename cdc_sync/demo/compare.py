@@ -31,6 +31,24 @@ _ICEBERG = {
     "timestamp without time zone": "timestamp",
     "timestamp with time zone": "timestamptz",
     "bytea": "binary",
+    # MariaDB; its boolean is a tinyint(1), its json a longtext.
+    "tinyint": "int",
+    "mediumint": "int",
+    "int": "int",
+    "int unsigned": "long",
+    "year": "int",
+    "float": "float",
+    "double": "double",
+    "varchar": "string",
+    "char": "string",
+    "longtext": "string",
+    "enum": "string",
+    "set": "string",
+    "time": "string",
+    "datetime": "timestamp",
+    "timestamp": "timestamptz",
+    "blob": "binary",
+    "varbinary": "binary",
 }
 
 
@@ -77,20 +95,20 @@ def plain(value: object) -> object:
             return value
 
 
-def iceberg_type(postgres: str) -> str:
-    """Return the Iceberg type that a Postgres type becomes; both as their systems write them.
+def iceberg_type(source: str) -> str:
+    """Return the Iceberg type that a type of Postgres or MariaDB becomes; all as their systems write them.
 
     Raises:
         SchemaError: for a type that the demo does not use.
     """
-    if postgres.endswith("[]"):
-        return f"list<{iceberg_type(postgres[:-2])}>"
-    if match := re.fullmatch(r"numeric\((\d+),(\d+)\)", postgres):
+    if source.endswith("[]"):
+        return f"list<{iceberg_type(source[:-2])}>"
+    if match := re.fullmatch(r"(?:numeric|decimal)\((\d+),(\d+)\)", source):
         return f"decimal({match[1]}, {match[2]})"
-    # The length of varchar(n) stands behind the name, the precision of timestamp(n) inside it.
-    name = re.sub(r"\(\d+\)", "", postgres)
+    # The length of varchar(n) and the labels of an enum stand behind the name, the precision of timestamp(n) inside it.
+    name = re.sub(r"\((?:\d+|'.*')\)", "", source)
     if name not in _ICEBERG:
-        raise SchemaError(f"Cannot compare a column of type {postgres!r}: no Iceberg type is known for it")
+        raise SchemaError(f"Cannot compare a column of type {source!r}: no Iceberg type is known for it")
     return _ICEBERG[name]
 
 
@@ -103,7 +121,7 @@ def differences(source: TableImage, lake: TableImage | None, key: tuple[str, ...
     """Compare columns, order, types and rows.
 
     Args:
-        source: with Postgres types.
+        source: with the database's types.
         lake: with Iceberg types; None if there is no such table.
         key: names of the columns that tell rows apart.
 

@@ -11,36 +11,41 @@ from cdc_sync.config import Config, load_config
 from cdc_sync.errors import SetupError
 from cdc_sync.local.process import ServerProcess
 
-CONFIG = Path(__file__).parents[2] / "conf" / "demo.yaml"
+_CONF = Path(__file__).parents[2] / "conf"
 _PATIENCE = 60.0
 
 
 def variables(*, folder: Path, bootstrap_servers: str) -> dict[str, str]:
-    """Return what conf/demo.yaml refers to."""
+    """Return what the demo's configurations refer to."""
     return {"CDC_SYNC_DEMO_FOLDER": str(folder), "CDC_SYNC_DEMO_KAFKA": bootstrap_servers}
 
 
-def configuration(environment: Mapping[str, str]) -> Config:
-    """Load conf/demo.yaml as the job will see it.
+def configuration_file(name: str) -> Path:
+    """Return where a file of the folder `conf` is.
 
     Raises:
         SetupError: if the package is installed without it.
     """
-    if not CONFIG.is_file():
-        raise SetupError(f"Cannot find {CONFIG}: the demo runs from a clone of the repository, see scripts/demo")
-    return load_config(CONFIG, environ={**os.environ, **environment})
+    if not (path := _CONF / name).is_file():
+        raise SetupError(f"Cannot find {path}: the demo runs from a clone of the repository, see scripts/demo")
+    return path
+
+
+def configuration(path: Path, environment: Mapping[str, str]) -> Config:
+    """Load a configuration as the job will see it."""
+    return load_config(path, environ={**os.environ, **environment})
 
 
 class JobProcess(ServerProcess):
-    """`cdc-sync run conf/demo.yaml`, which ends with this program."""
+    """`cdc-sync run` with a configuration, which ends with this program."""
 
-    def __init__(self, *, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, config: Path, *, log: Path, environment: Mapping[str, str]) -> None:
         super().__init__(
             "the job",
-            [sys.executable, "-m", "cdc_sync", "run", str(CONFIG)],
+            [sys.executable, "-m", "cdc_sync", "run", str(config)],
             log=log,
             # Where `-m` finds the package, whether or not it is installed.
-            cwd=CONFIG.parents[1],
+            cwd=_CONF.parent,
             environment=environment,
         )
 

@@ -1,88 +1,64 @@
-"""Writes to the demo's Postgres and reads it."""
+"""What the demo needs of a database, whichever it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
+from typing import Protocol
 
-import psycopg
-from psycopg import sql
+from typing_extensions import Self
 
-from cdc_sync.demo.compare import ColumnImage, TableImage, plain
-
-# The lake keeps these as the text that Postgres itself writes.
-_READ_AS_TEXT = ("uuid", "json", "jsonb", "time without time zone")
-
-_COLUMNS = """
-    select attname, format_type(atttypid, atttypmod) from pg_attribute
-    where attrelid = %s::regclass and attnum > 0 and not attisdropped order by attnum
-"""
-_KEY = """
-    select attname from pg_index, unnest(indkey) with ordinality as part (number, place), pg_attribute
-    where indrelid = %s::regclass and indisprimary and attrelid = indrelid and attnum = number order by place
-"""
-_TABLES = """
-    select nspname || '.' || relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-    where nspname = %s and relkind = 'r' order by pg_class.oid
-"""
+from cdc_sync.demo.compare import TableImage
+from cdc_sync.demo.scenario import Scenario
+from cdc_sync.local import stack as stack_
+from cdc_sync.local.stack import LocalStack
 
 
-def create_database(server: str, name: str) -> str:
-    """Create a database and return the dsn that leads to it.
+class Source(Protocol):
+    """One connection to a database."""
 
-    Args:
-        server: a dsn that leads to any database of the server.
-        name: a plain lower-case word.
-    """
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    return psycopg.conninfo.make_conninfo(server, dbname=name)
-
-
-class Source:
-    """One connection to the source; every call is a transaction of its own."""
-
-    def __init__(self, dsn: str) -> None:
-        self._connection = psycopg.connect(dsn, autocommit=True)
-
-    def __enter__(self) -> Source:
-        return self
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
+    ) -> None: ...
 
     def execute(self, statements: Sequence[str]) -> None:
-        """Run statements in one transaction."""
-        with self._connection.transaction():
-            for statement in statements:
-                self._connection.execute(statement.encode())
+        """Run statements in one transaction, as far as the database can."""
+        ...
 
     def tables(self, schema: str) -> tuple[str, ...]:
-        """Return the tables of a schema as `schema.table`, oldest first."""
-        return tuple(name for (name,) in self._connection.execute(_TABLES, (schema,)))
+        """Return the tables of a schema as `schema.table`."""
+        ...
 
     def key(self, table: str) -> tuple[str, ...]:
         """Return the names of the primary key's columns in key order."""
-        return tuple(name for (name,) in self._connection.execute(_KEY, (table,)))
+        ...
 
     def image(self, table: str) -> TableImage:
         """Read a whole table, rows in the order of its key."""
-        with self._connection.transaction():
-            columns = tuple(
-                ColumnImage(name=name, type=type_) for name, type_ in self._connection.execute(_COLUMNS, (table,))
-            )
-            query = sql.SQL("select {} from {} order by {}").format(
-                sql.SQL(", ").join(map(_read, columns)),
-                sql.Identifier(*table.split(".")),
-                sql.SQL(", ").join(map(sql.Identifier, self.key(table))),
-            )
-            # Binary, because the text of a real has fewer digits than its value.
-            rows = self._connection.execute(query, binary=True).fetchall()
-        return TableImage(name=table, columns=columns, rows=tuple(tuple(plain(value) for value in row) for row in rows))
+        ...
 
 
-def _read(column: ColumnImage) -> sql.Composable:
-    cast = sql.SQL("::text" if column.type in _READ_AS_TEXT else "")
-    return sql.Identifier(column.name) + cast
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """A kind of database that the demo can be played with.
+
+    Attributes:
+        name: what the command line and the stack call it.
+        title: what people call it.
+        config: the file in `conf` that describes its pipeline.
+        scenario: what happens at it.
+        open: makes what the demo needs on the running server, given the demo's name, and connects.
+        capture: registers the connector, whose topics begin with the demo's name.
+        client: the command that gives people a prompt.
+    """
+
+    name: stack_.Database
+    title: str
+    config: str
+    scenario: Scenario
+    open: Callable[[LocalStack, str], Source]
+    capture: Callable[[LocalStack, str], None]
+    client: Callable[[LocalStack, str], str]

@@ -13,41 +13,48 @@ from typing_extensions import Self
 
 from cdc_sync.demo import lake as lake_
 from cdc_sync.demo.compare import TableImage, column_differences, differences, same
-from cdc_sync.demo.job import JobProcess, configuration, variables
+from cdc_sync.demo.job import JobProcess, configuration, configuration_file, variables
 from cdc_sync.demo.report import AlterTiming, TableComparison
-from cdc_sync.demo.scenario import BEFORE, SCHEMA, Proof, Step
+from cdc_sync.demo.scenario import SCHEMA, Proof, Step
 from cdc_sync.demo.show import Show
-from cdc_sync.demo.source import Source, create_database
+from cdc_sync.demo.source import Database
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore
 
 PREFIX = "demo"
-"""Names the database, the connector and the first part of topics."""
+"""Names the connector and the first part of topics."""
 _POLL = 0.02
 _PATIENCE = 180.0
 
 
 class Stage:
-    """Postgres, Kafka, Connect, the job, and a client of either end.
+    """The database, Kafka, Connect, the job, and a client of either end.
 
     Args:
         folder: where everything lives.
+        database: which one.
         show: what tells of the progress.
         stop: set it to have every wait end with KeyboardInterrupt.
     """
 
-    def __init__(self, folder: Path, *, show: Show, stop: threading.Event) -> None:
+    def __init__(self, folder: Path, *, database: Database, show: Show, stop: threading.Event) -> None:
+        self.database = database
         self._show = show
         self._stop = stop
         self._ends = ExitStack()
-        self._stack = LocalStack(folder)
+        self._stack = LocalStack(folder, databases=(database.name,))
         self.environment = variables(folder=folder, bootstrap_servers=self._stack.kafka.bootstrap_servers)
-        self.config = configuration(self.environment)
+        self.config_file = configuration_file(database.config)
+        self.config = configuration(self.config_file, self.environment)
         catalog = self.config.target.catalog
         self.lake = lake_.Lake(name=catalog.name, service=catalog.service or "")
         self._log = folder / "job.log"
-        self.dsn = ""
+
+    @property
+    def client(self) -> str:
+        """The command that gives people a prompt of the database."""
+        return self.database.client(self._stack, PREFIX)
 
     def __enter__(self) -> Self:
         try:
@@ -67,19 +74,19 @@ class Stage:
         self._ends.callback(self._stack.stop)
         self._ends.callback(self.lake.close)
         self._stack.kafka.start(wait=False)
-        self.job = JobProcess(log=self._log, environment=self.environment)
+        self.job = JobProcess(self.config_file, log=self._log, environment=self.environment)
         self._ends.callback(self.job.stop)
-        self._stack.postgres.start()
-        self.dsn = create_database(self._stack.postgres.dsn, PREFIX)
-        self.source = self._ends.enter_context(Source(self.dsn))
-        self.source.execute(BEFORE)
-        self._show.line("Postgres runs, with the first tables")
+        for server in self._stack.databases:
+            server.start()
+        self.source = self._ends.enter_context(self.database.open(self._stack, PREFIX))
+        self.source.execute(self.database.scenario.before)
+        self._show.line(f"{self.database.title} runs, with the first tables")
         self.check()
         self._stack.kafka.wait_ready()
         self._show.line("Kafka runs")
         self.check()
         self._stack.connect.start()
-        self._stack.register_postgres_connector(PREFIX, extra={"database.dbname": PREFIX})
+        self.database.capture(self._stack, PREFIX)
         self._show.line("Kafka Connect runs, Debezium reads the first snapshot")
 
     def play(self, step: Step) -> AlterTiming | None:

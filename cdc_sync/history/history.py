@@ -32,14 +32,24 @@ class History:
                     f"place {number}"
                 )
         for before, after in zip(self.versions, self.versions[1:], strict=False):
-            if after.position < before.position:
-                raise HistoryError(
-                    f"Cannot read history of {self.table}: version {after.number} lies before version {before.number}"
-                )
-            if not _leads_to(before, after):
-                raise HistoryError(
-                    f"Cannot read history of {self.table}: the changes of version {after.number} do not lead to it"
-                )
+            _check_link(before, after)
+
+    def extended(self, version: Version) -> History:
+        """Return the history with one version more; only that one is checked.
+
+        Raises:
+            HistoryError: if it does not follow the head.
+        """
+        if version.number != len(self.versions) + 1 or version.table != self.table:
+            raise HistoryError(
+                f"Cannot extend history of {self.table}: version {version.number} of {version.table} does not follow "
+                f"version {len(self.versions)}"
+            )
+        _check_link(self.head, version)
+        longer = object.__new__(History)
+        object.__setattr__(longer, "table", self.table)
+        object.__setattr__(longer, "versions", (*self.versions, version))
+        return longer
 
     @property
     def head(self) -> Version:
@@ -61,6 +71,17 @@ class History:
     def at(self, position: SourcePosition) -> Version | None:
         """Return the version in effect at a source position, None before the first."""
         return next((version for version in reversed(self.versions) if version.position <= position), None)
+
+
+def _check_link(before: Version, after: Version) -> None:
+    if after.position < before.position:
+        raise HistoryError(
+            f"Cannot read history of {after.table}: version {after.number} lies before version {before.number}"
+        )
+    if not _leads_to(before, after):
+        raise HistoryError(
+            f"Cannot read history of {after.table}: the changes of version {after.number} do not lead to it"
+        )
 
 
 def _leads_to(before: Version, after: Version) -> bool:

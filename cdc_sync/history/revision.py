@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 

@@ -1,4 +1,4 @@
-"""Kafka Connect on this machine: one standalone worker with the Debezium plugin, driven through its REST API."""
+"""Kafka Connect on this machine: one standalone worker with Debezium's plugins, driven through its REST API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,7 @@ class ConnectServer:
         port: of the REST API.
         bootstrap_servers: the Kafka it writes to.
         max_message_bytes: the largest message it sends.
+        plugins: the sets of jars that hold its connectors.
         heap: the JVM's `-Xmx`.
     """
 
@@ -74,12 +75,14 @@ class ConnectServer:
         port: int,
         bootstrap_servers: str,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        plugins: Sequence[str] = (jars.DEBEZIUM_POSTGRES,),
         heap: str = "512m",
     ) -> None:
         self.folder = folder
         self.port = port
         self.bootstrap_servers = bootstrap_servers
         self.max_message_bytes = max_message_bytes
+        self.plugins = tuple(plugins)
         self.heap = heap
         self.process: ServerProcess | None = None
 
@@ -98,7 +101,7 @@ class ConnectServer:
                 host=LOOPBACK,
                 port=self.port,
                 folder=self.folder,
-                plugins=jars.install(jars.DEBEZIUM_POSTGRES),
+                plugins=",".join(str(jars.install(plugin)) for plugin in self.plugins),
                 max_message_bytes=self.max_message_bytes,
             ),
             encoding="utf-8",

@@ -24,6 +24,7 @@ from cdc_sync.local.artefact import MANIFEST, Artefact, digest_of, parse_manifes
 
 KAFKA = "kafka"
 DEBEZIUM_POSTGRES = "debezium-postgres"
+DEBEZIUM_MARIADB = "debezium-mariadb"
 SPARK = "spark"
 APICURIO = "apicurio"
 
@@ -37,6 +38,7 @@ _ROOTS = {
         "org.slf4j:slf4j-simple:1.7.36",  # the slf4j line Kafka 4.3.1 brings; without a binding it logs nothing
     ),
     DEBEZIUM_POSTGRES: ("io.debezium:debezium-connector-postgres:3.6.1.Final:plugin@tar.gz",),
+    DEBEZIUM_MARIADB: ("io.debezium:debezium-connector-mariadb:3.5.0.Final:plugin@tar.gz",),
     SPARK: (
         "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7",
         "org.apache.spark:spark-avro_2.12:3.5.7",
@@ -45,8 +47,8 @@ _ROOTS = {
     ),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
-_ON_DEMAND = frozenset({APICURIO})
-"""Large, and needed by few: installed only when named or used."""
+_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO})
+"""Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4
 _ATTEMPTS = 3

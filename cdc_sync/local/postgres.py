@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import re
 import shutil
 import signal
@@ -13,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cdc_sync.errors import SetupError
+from cdc_sync.local.accounts import hand_over, service_account
 from cdc_sync.local.ports import LOOPBACK
 from cdc_sync.local.process import ServerProcess, run_as
 
@@ -62,7 +61,7 @@ class PostgresServer:
 
     def start(self, *, wait: bool = True) -> None:
         """Starts the server, on a new database when the folder has none; `wait=False`: see `wait_ready`."""
-        user = _service_user()
+        user = service_account("Postgres", USER)
         self._initialise(user)
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         self.process = ServerProcess(
@@ -98,10 +97,7 @@ class PostgresServer:
         return mine and len(lines) > 7 and lines[7].strip() == "ready"
 
     def _initialise(self, user: tuple[int, int] | None) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if user:
-            os.chown(self.folder, *user)
-            self._check_reachable(user)
+        hand_over(self.folder, user, server="Postgres")
         if (self.data / "PG_VERSION").is_file():
             return
         command = [
@@ -111,13 +107,6 @@ class PostgresServer:
         answer = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
             raise SetupError(f"Cannot make a Postgres database in {self.data}: {answer.stderr.strip()}")
-
-    def _check_reachable(self, user: tuple[int, int]) -> None:
-        if subprocess.run([*run_as(user), "test", "-x", str(self.folder)], check=False).returncode != 0:
-            raise SetupError(
-                f"Cannot run Postgres in {self.folder}: as root it runs as another user, who cannot enter this "
-                "folder. Choose a folder whose parents everybody may enter."
-            )
 
 
 @lru_cache(maxsize=1)
@@ -146,15 +135,3 @@ def _candidates() -> Iterator[Path]:
 def _number(text: str) -> int:
     match = re.match(r"\d+", text)
     return int(match.group()) if match else 0
-
-
-def _service_user() -> tuple[int, int] | None:
-    if os.geteuid() != 0:
-        return None
-    for name in (USER, "nobody"):
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return entry.pw_uid, entry.pw_gid
-    raise SetupError("Cannot run Postgres as root: make a user named postgres")

@@ -1,4 +1,4 @@
-"""Postgres, Kafka and Kafka Connect with Debezium, started together in one temporary folder.
+"""A database, Kafka and Kafka Connect with Debezium, started together in one temporary folder.
 
 Example::
 
@@ -13,17 +13,24 @@ Example::
 from __future__ import annotations
 
 import atexit
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Literal, TypeAlias
 
+from cdc_sync.local import jars
 from cdc_sync.local.connect import ConnectServer
+from cdc_sync.local.connectors import mariadb_connector, postgres_connector
 from cdc_sync.local.kafka import DEFAULT_MAX_MESSAGE_BYTES, KafkaServer
-from cdc_sync.local.ports import LOOPBACK, free_ports
-from cdc_sync.local.postgres import DATABASE, USER, PostgresServer
+from cdc_sync.local.mariadb import MariadbServer
+from cdc_sync.local.ports import free_ports
+from cdc_sync.local.postgres import PostgresServer
+
+Database: TypeAlias = Literal["postgres", "mariadb"]
+
+_PLUGINS: Mapping[Database, str] = {"postgres": jars.DEBEZIUM_POSTGRES, "mariadb": jars.DEBEZIUM_MARIADB}
 
 
 class LocalStack:
@@ -32,6 +39,7 @@ class LocalStack:
     Args:
         folder: where everything lives; by default a new temporary folder, removed at the end.
         keep: leave the folder in place at the end. A folder that was given always stays.
+        databases: which of them to start.
         partitions: of topics that Debezium or a client makes.
         max_message_bytes: the largest message Kafka takes.
     """
@@ -41,17 +49,22 @@ class LocalStack:
         folder: Path | None = None,
         *,
         keep: bool = False,
+        databases: Sequence[Database] = ("postgres",),
         partitions: int = 1,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> None:
         self._temporary = folder is None and not keep
         self.folder = (folder or Path(tempfile.mkdtemp(prefix="cdc-sync-"))).absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o711)  # under root, Postgres runs as another user, who must get through
+        self.folder.chmod(0o711)  # under root, databases run as other users, who must get through
         atexit.register(self.stop)  # also without a with statement no folder stays behind
         self.partitions = partitions
-        postgres_port, kafka_port, controller_port, connect_port = free_ports(4)
+        postgres_port, mariadb_port, kafka_port, controller_port, connect_port = free_ports(5)
         self.postgres = PostgresServer(self.folder / "postgres", port=postgres_port)
+        self.mariadb = MariadbServer(self.folder / "mariadb", port=mariadb_port)
+        servers: Mapping[Database, PostgresServer | MariadbServer]
+        servers = {"postgres": self.postgres, "mariadb": self.mariadb}
+        self.databases = tuple(servers[name] for name in databases)
         self.kafka = KafkaServer(
             self.folder / "kafka",
             port=kafka_port,
@@ -64,6 +77,7 @@ class LocalStack:
             port=connect_port,
             bootstrap_servers=self.kafka.bootstrap_servers,
             max_message_bytes=max_message_bytes,
+            plugins=[_PLUGINS[name] for name in databases],
         )
 
     def __enter__(self) -> LocalStack:
@@ -79,10 +93,12 @@ class LocalStack:
         """Starts everything and returns once all of it is ready; what was started is stopped on failure."""
         try:
             self.kafka.start(wait=False)
-            self.postgres.start(wait=False)
+            for database in self.databases:
+                database.start(wait=False)
             self.kafka.wait_ready()
             self.connect.start(wait=False)
-            self.postgres.wait_ready()
+            for database in self.databases:
+                database.wait_ready()
             self.connect.wait_ready()
         except BaseException:
             self.stop()
@@ -93,7 +109,8 @@ class LocalStack:
         atexit.unregister(self.stop)
         self.connect.stop()  # first, while Kafka still takes its last messages
         self.kafka.stop()
-        self.postgres.stop()
+        for database in self.databases:
+            database.stop()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -124,40 +141,32 @@ class LocalStack:
         self.connect.register(prefix, {**config, **(extra or {})})
         return prefix
 
+    def register_mariadb_connector(
+        self,
+        prefix: str,
+        tables: Sequence[str] | None = None,
+        *,
+        replace_null_with_default: bool = False,
+        extra: Mapping[str, str] | None = None,
+    ) -> str:
+        """Starts capturing tables into topics `<prefix>.<database>.<table>`, and all DDL into the topic `<prefix>`.
 
-def postgres_connector(
-    prefix: str,
-    *,
-    port: int,
-    tables: Sequence[str] | None = None,
-    partitions: int = 1,
-    replace_null_with_default: bool = False,
-) -> dict[str, str]:
-    """The Debezium settings of a connector to a Postgres on this machine (see `register_postgres_connector`)."""
-    identifier = re.sub(r"[^a-z0-9_]", "_", prefix.lower())
-    config = {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "tasks.max": "1",
-        "database.hostname": LOOPBACK,
-        "database.port": str(port),
-        "database.user": USER,
-        "database.password": "none",  # required by the connector, not asked for by the server
-        "database.dbname": DATABASE,
-        "topic.prefix": prefix,
-        "plugin.name": "pgoutput",
-        "slot.name": identifier,
-        # One publication per connector: two connectors that make the same one at once fail.
-        "publication.name": f"{identifier}_publication",
-        "skipped.operations": "none",
-        "poll.interval.ms": "50",
-        "topic.creation.default.partitions": str(partitions),
-        "topic.creation.default.replication.factor": "1",
-    }
-    for side in ("key", "value"):
-        converter = f"{side}.converter"
-        config[converter] = "org.apache.kafka.connect.json.JsonConverter"
-        config[f"{converter}.schemas.enable"] = "true"
-        config[f"{converter}.replace.null.with.default"] = str(replace_null_with_default).lower()
-    if tables is not None:
-        config["table.include.list"] = ",".join(tables)
-    return config
+        Args:
+            prefix: first part of topic names; also names the connector.
+            tables: what to capture as `database.table`, by regular expression; all tables when None.
+            replace_null_with_default: as for Postgres.
+            extra: further connector settings, which win over those made here.
+
+        Returns:
+            The connector's name, once it runs.
+        """
+        config = mariadb_connector(
+            prefix,
+            port=self.mariadb.port,
+            bootstrap_servers=self.kafka.bootstrap_servers,
+            tables=tables,
+            partitions=self.partitions,
+            replace_null_with_default=replace_null_with_default,
+        )
+        self.connect.register(prefix, {**config, **(extra or {})})
+        return prefix

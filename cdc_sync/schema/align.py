@@ -1,4 +1,4 @@
-"""Which observed column is which known column: by declaration, by name, by position; never by guessing.
+"""Which observed column is which known column: by declaration, by proof, by name, by position; never by guessing.
 
 Sources that only append columns (Postgres, SQL Server, Oracle) prove much by position. A column that kept its name is
 an *anchor*: nothing can have been inserted before the last anchor, and what stands between two anchors is what is left
@@ -8,10 +8,11 @@ of the columns that stood there. Sources that place columns anywhere (MySQL, Mar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
+from cdc_sync.schema.alignment import Alignment, Conflict, Evidence, Facts, Unproven
+from cdc_sync.schema.claims import combine, contradicted
 from cdc_sync.schema.explanations import (
     dropped_or_hidden,
     dropped_or_renamed,
@@ -22,78 +23,6 @@ from cdc_sync.schema.explanations import (
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is known besides the two column lists.
-
-    Attributes:
-        append_only: the source puts new columns last and never moves one.
-        snapshot_boundary: the version before was only ever seen in snapshot events (op `r`), and the observed one is
-            the first from the log. Snapshots show generated and excluded columns that the stream leaves out.
-        renames: declared by the operator, old to new name.
-        drops: declared by the operator. Declarations stay in the configuration after the fact, so one that does not
-            fit is ignored.
-    """
-
-    append_only: bool
-    snapshot_boundary: bool = False
-    renames: Mapping[str, str] = field(default_factory=dict)
-    drops: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Why something was decided about a column.
-
-    Attributes:
-        subject: the column's name; the old one for a rename.
-        kind: `declared`, `position` or `name` from `align`; planning adds kinds of its own.
-        text: the reason in words.
-    """
-
-    subject: str
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unproven:
-    """Columns of which nothing proves what became of them.
-
-    Attributes:
-        vanished: ids of known columns, in source order.
-        appeared: indexes of observed columns, in source order. A name may stand on both sides, if the order proves
-            that the two cannot be one column, or not both of two can.
-        explanations: what may have happened, in words, likeliest kinds first; at most ten.
-        reason: why nothing is decided.
-    """
-
-    vanished: tuple[int, ...]
-    appeared: tuple[int, ...]
-    explanations: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
-    """Every live known column and every observed column, each in exactly one place.
-
-    Attributes:
-        same: pairs of column id and index in the observed columns, in observed order, renames included.
-        added: indexes in the observed columns.
-        dropped: ids, in source order; retired columns too, if their drop is declared.
-        unproven: what nobody knows.
-        evidence: one item for every rename, drop and addition decided.
-    """
-
-    same: tuple[tuple[int, int], ...]
-    added: tuple[int, ...]
-    dropped: tuple[int, ...]
-    unproven: tuple[Unproven, ...]
-    evidence: tuple[Evidence, ...]
-
-
 _Pairs: TypeAlias = Mapping[int, int]
 """Place among the live columns -> index in the observed columns."""
 
@@ -101,12 +30,13 @@ _Pairs: TypeAlias = Mapping[int, int]
 def align(before: InternalSchema, observed: ObservedSchema, facts: Facts) -> Alignment:
     """Find every known column among the observed ones.
 
-    Only live columns take part; a retired one can only be dropped, by declaration.
+    Only live columns take part; a retired one can only be dropped, by declaration, or be back, by proof.
 
-    Law: what is decided is true, provided that columns of one name are one column wherever their order allows it, and
-    that the declarations are true.
+    Law: what is decided is true, provided that declarations and proofs are true, and that columns of one name are one
+    column wherever their order allows it and nothing else is proven.
     """
     found = _Finding(before, observed, facts)
+    _prove(found)
     _declare(found)
     if facts.append_only:
         _untangle(found)
@@ -126,6 +56,10 @@ class _Finding:
         self.old = [column.name for column in before.live]
         self.new = [column.name for column in observed.columns]
         self.retired = {column.name: column.id for column in before.columns if column.retired}
+        self.back: dict[int, int] = {}
+        self.pinned: set[int] = set()
+        self.hidden: set[int] = set()
+        self.conflicts: list[Conflict] = []
         place = {name: index for index, name in enumerate(self.new)}
         self.same = {index: place[name] for index, name in enumerate(self.old) if name in place}
         self.added: list[int] = []
@@ -138,11 +72,11 @@ class _Finding:
         return {old: new for old, new in self.same.items() if self.old[old] == self.new[new]}
 
     def vanished(self) -> list[int]:
-        taken = {*self.same, *self.dropped}
+        taken = {*self.same, *self.dropped, *self.hidden}
         return [index for index in range(len(self.old)) if index not in taken]
 
     def appeared(self) -> list[int]:
-        taken = {*self.same.values(), *self.added}
+        taken = {*self.same.values(), *self.added, *self.back.values()}
         return [index for index in range(len(self.new)) if index not in taken]
 
     def rename(self, old: int, new: int, kind: str, text: str) -> None:
@@ -168,16 +102,56 @@ class _Finding:
         )
 
     def alignment(self) -> Alignment:
+        same = [*((self.ids[old], new) for old, new in self.same.items()), *self.back.items()]
         return Alignment(
-            same=tuple((self.ids[old], new) for old, new in sorted(self.same.items(), key=lambda pair: pair[1])),
+            same=tuple(sorted(same, key=lambda pair: pair[1])),
             added=tuple(sorted(self.added)),
             dropped=(*(self.ids[index] for index in sorted(self.dropped)), *self.dropped_retired),
             unproven=tuple(self.unproven),
             evidence=tuple(self.evidence),
+            conflicts=tuple(self.conflicts),
         )
 
 
+def _prove(found: _Finding) -> None:
+    """Take over what the proofs say, whatever names and places look like."""
+    names = {column.id: column.name for column in found.before.columns}
+    claims = combine(found.facts.proofs, names, found.new)
+    by_name = dict(zip(found.old, found.ids, strict=True))
+    found.conflicts += [*claims.conflicts, *contradicted(found.facts, claims, by_name, found.new)]
+    place = {id_: index for index, id_ in enumerate(found.ids)}
+    found.pinned = {place[id_] for id_ in (*claims.same, *claims.gone, *claims.hidden) if id_ in place}
+    taken = {*claims.same.values(), *claims.new}
+    found.same = {old: new for old, new in found.same.items() if old not in found.pinned and new not in taken}
+    for id_, new in claims.same.items():
+        if id_ not in place:
+            found.back[id_] = new
+            found.evidence.append(claims.evidence[id_])
+            continue
+        old = place[id_]
+        found.same[old] = new
+        if found.old[old] != found.new[new]:
+            found.evidence.append(claims.evidence[id_])
+    for id_ in claims.gone:
+        if id_ in place:
+            found.dropped.append(place[id_])
+        else:
+            found.dropped_retired.append(id_)
+        found.evidence.append(claims.evidence[id_])
+    for id_, text in claims.hidden.items():
+        if id_ in place and found.old[place[id_]] not in found.facts.drops:
+            found.hidden.add(place[id_])
+            found.leave([place[id_]], (), (), text)
+    for new in claims.new:
+        found.added.append(new)
+        found.evidence.append(claims.evidence_of_new[new])
+
+
 DECLARED = "the operator declared it"
+MOVED = (
+    "taken for the same columns in another order, by their names; a swap of names, or a drop and an addition under the "
+    "same name, would look the same"
+)
 CAME_BACK = "a name is back that the source had lost, and nothing proves whether its column is the one that was kept"
 
 
@@ -191,14 +165,14 @@ def _declare(found: _Finding) -> None:
         if found.old[index] in found.facts.drops:
             found.drop(index, "declared", DECLARED)
     for name, id_ in found.retired.items():
-        if name in found.facts.drops:
+        if name in found.facts.drops and id_ not in (*found.back, *found.dropped_retired):
             found.dropped_retired.append(id_)
             found.evidence.append(Evidence(subject=name, kind="declared", text=f"dropped: {DECLARED}"))
 
 
 def _untangle(found: _Finding) -> None:
     """Use declarations about names that stand on both sides, where the order proves that names were used again."""
-    tangled = _inverted(found.namesakes())
+    tangled = _inverted(found.namesakes()) - found.pinned
     drops = {old for old in tangled if found.old[old] in found.facts.drops}
     place = {found.new[new]: new for new in (*found.appeared(), *(found.same[old] for old in tangled))}
     declared = {old: place.get(found.facts.renames.get(found.old[old], "")) for old in tangled - drops}
@@ -227,7 +201,7 @@ def _inverted(pairs: _Pairs) -> set[int]:
 
 def _by_position(found: _Finding) -> None:
     # A source that never reorders has used one of these names again; which, nobody knows.
-    tangled = _inverted(found.namesakes())
+    tangled = _inverted(found.namesakes()) - found.pinned
     for old in tangled:
         del found.same[old]
     anchors = _anchors(found)
@@ -299,6 +273,10 @@ def _last_gap(found: _Finding, gone: list[int], came: list[int]) -> None:
 
 
 def _by_name(found: _Finding) -> None:
+    moved = _inverted(found.namesakes()) - found.pinned
+    if moved:
+        names = ", ".join(found.old[old] for old in sorted(moved))
+        found.evidence.append(Evidence(subject=names, kind="unproven", text=MOVED))
     vanished, appeared = found.vanished(), found.appeared()
     if vanished and appeared:
         explanations = renamed_or_replaced([found.old[old] for old in vanished], [found.new[new] for new in appeared])

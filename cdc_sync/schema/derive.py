@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from cdc_sync.errors import SchemaError
-from cdc_sync.schema.align import Alignment
+from cdc_sync.schema.alignment import Alignment
 from cdc_sync.schema.internal import Column, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.schema.types import (
@@ -79,11 +79,11 @@ def derive(
 
 
 def _check(before: InternalSchema, observed: ObservedSchema, alignment: Alignment, same: Mapping[int, int]) -> None:
-    """Every observed and every live column is decided exactly once; retired ones may be dropped."""
+    """Every observed and every live column is decided exactly once; retired ones may be dropped or back."""
     unproven = alignment.unproven
     indexes = [*same, *alignment.added, *(index for case in unproven for index in case.appeared)]
     ids = [*same.values(), *alignment.dropped, *(id_ for case in unproven for id_ in case.vanished)]
-    retired = {column.id for column in before.columns if column.retired} - set(alignment.dropped)
+    retired = {column.id for column in before.columns if column.retired} - {*alignment.dropped, *same.values()}
     if sorted(indexes) != list(range(len(observed.columns))) or sorted(ids) != sorted(
         column.id for column in before.columns if column.id not in retired
     ):
@@ -109,6 +109,7 @@ def _kept(column: Column, seen: ObservedColumn, ids: _Ids) -> Column:
         optional=seen.optional,
         comment=seen.comment,
         default=_known_default(seen),
+        retired=False,
     )
 
 
@@ -175,10 +176,11 @@ def _identified_fields(fields: tuple[Field, ...], old: DataType | None, ids: _Id
 
 def _with_retired(before: InternalSchema, seen: tuple[Column, ...], alignment: Alignment) -> tuple[Column, ...]:
     vanished = {id_ for case in alignment.unproven for id_ in case.vanished}
+    back = {id_ for id_, _ in alignment.same}
     columns = list(seen)
     names = {column.name.casefold() for column in seen}  # engines do not tell names apart by case
     for place, column in enumerate(before.columns):
-        if column.id in alignment.dropped or not (column.retired or column.id in vanished):
+        if column.id in (*alignment.dropped, *back) or not (column.retired or column.id in vanished):
             continue
         name = column.name
         while name.casefold() in names:

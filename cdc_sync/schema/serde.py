@@ -11,7 +11,7 @@ from typing_extensions import assert_never
 
 from cdc_sync.errors import HistoryError, SchemaError
 from cdc_sync.schema import changes as changes_
-from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import (

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
-from cdc_sync.spark.conditions import any_of
+from cdc_sync.spark.conditions import any_of, first_of
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.position import KIND, PARTS, position_of
 
@@ -54,7 +54,7 @@ def survey(
     records: DataFrame,
     events: EventReader,
     ends: Mapping[tuple[str, int], int],
-    heads: Mapping[TableId, SourcePosition] | None = None,
+    cuts: Mapping[TableId, Sequence[SourcePosition]] | None = None,
 ) -> Survey:
     """Find the stretches of a range, and everything in it that is not a change of a table.
 
@@ -63,8 +63,10 @@ def survey(
             is found there.
         ends: (topic, partition) -> end of the range itself. Stretches that begin, in source order, after the last
             event of their table within the range are left out.
-        heads: table -> position of its newest version. The first event behind it begins a stretch even if its schema
-            is that of older events here, for what lies between may have been read before, in another partition.
+        cuts: table -> positions; the first event behind each begins a stretch even if its schema is that of older
+            events here. The newest version's is one, for what lies between may have been read before, in another
+            partition; so are those at which the source itself tells of its columns, for events may look the same
+            before and behind.
     """
     within = any_of(
         (
@@ -74,7 +76,7 @@ def survey(
     )
     looked_at = _looked_at(records, events).withColumn("within", within).persist()
     try:
-        return Survey(stretches=_stretches(looked_at, heads or {}), others=_others(looked_at.where("within")))
+        return Survey(stretches=_stretches(looked_at, cuts or {}), others=_others(looked_at.where("within")))
     finally:
         looked_at.unpersist()
 
@@ -134,18 +136,16 @@ def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPositi
     }
 
 
-def _stretches(looked_at: DataFrame, heads: Mapping[TableId, SourcePosition]) -> tuple[Stretch, ...]:
+def _stretches(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]]) -> tuple[Stretch, ...]:
     in_source_order = Window.partitionBy("table").orderBy("position", PARTITION, OFFSET)
-    behind = [_is_of(table) & (F.col("position") > _literal_position(head)) for table, head in heads.items()]
-    is_behind = F.coalesce(any_of([F.lit(False), *behind]), F.lit(False))
-    previous = F.lag(F.struct("digest", "is_behind")).over(in_source_order)
+    previous = F.lag(F.struct("digest", "cuts_passed")).over(in_source_order)
     last_within = F.max(F.when(F.col("within"), F.col("position"))).over(Window.partitionBy("table"))
     starts = (
         looked_at.where("is_event")
-        .withColumn("is_behind", is_behind)
+        .withColumn("cuts_passed", _cuts_passed(cuts))
         .withColumn("previous", previous)
         .withColumn("last_within", last_within)
-        .where(F.col("previous").isNull() | (F.col("previous") != F.struct("digest", "is_behind")))
+        .where(F.col("previous").isNull() | (F.col("previous") != F.struct("digest", "cuts_passed")))
         .where(F.col("position") <= F.col("last_within"))
         .select("table", "position", TOPIC, PARTITION, OFFSET, "digest")
     )
@@ -158,6 +158,19 @@ def _stretches(looked_at: DataFrame, heads: Mapping[TableId, SourcePosition]) ->
         )
         for row in starts.collect()
     )
+
+
+def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
+    """Return how many cuts of its table lie before an event."""
+    counts = [
+        (
+            _is_of(table),
+            F.size(F.filter(F.array(*map(_literal_position, positions)), lambda cut: cut < F.col("position"))),
+        )
+        for table, positions in cuts.items()
+        if positions
+    ]
+    return first_of(counts).otherwise(F.lit(0)) if counts else F.lit(0)
 
 
 def _others(looked_at: DataFrame) -> tuple[OtherRecords, ...]:

@@ -10,7 +10,7 @@ import pytest
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.revision import Version
 from cdc_sync.history.store import HistoryStore
-from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT32, INT64, STRING

@@ -20,7 +20,7 @@ from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce
 from tests.corpus.images import Image, lake_image, memory_image
-from tests.corpus.reader import PREFIXES, schemas, topics
+from tests.corpus.reader import PREFIXES, database, schemas, topics
 from tests.registry.ccompat import SmallRegistry
 
 # As a sensible operator would: the key that events are true about, NULL for values that no target holds or that nobody
@@ -30,6 +30,7 @@ _CONFIG = """
 pipeline: {{name: {name}, state: '{folder}/state'}}
 kafka: {{bootstrap_servers: '{servers}', topic_pattern: '{topics}'}}
 {registry}
+evidence: {evidence}
 tables:
   - {{table: postgres.inv.iidx, key: [code]}}
   - {{table: postgres.inv.toast, policy: {{missing_rows: insert}}}}
@@ -92,7 +93,14 @@ def corpus_config(
     registry: str | None = None,
     name: str = "corpus",
     pattern: str | None = None,
+    told: bool = True,
 ) -> Config:
+    """Configure a pipeline for a capture; `told` also reads what the source says of its own DDL."""
+    prefix = PREFIXES[capture]
+    topics_of = {
+        "postgres": f"{{messages: [{prefix}.message], wait: 0s}}",
+        "mariadb": f"{{schema_changes: [{prefix}], wait: 0s}}",
+    }
     text = _CONFIG.format(
         name=name,
         folder=folder,
@@ -101,6 +109,7 @@ def corpus_config(
         registry=f"registry: {{url: '{registry}'}}" if registry else "",
         target=target,
         size=size,
+        evidence=topics_of[database(capture)] if told else "{}",
     )
     return parse_config(text, path=str(folder / "corpus.yaml"))
 

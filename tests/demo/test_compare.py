@@ -99,7 +99,7 @@ def test_rows_without_their_key_are_not_compared_by_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("postgres", "iceberg"),
+    ("source", "iceberg"),
     [
         ("smallint", "int"),
         ("bigint", "long"),
@@ -110,10 +110,16 @@ def test_rows_without_their_key_are_not_compared_by_guess() -> None:
         ("time(0) without time zone", "string"),
         ("text[]", "list<string>"),
         ("bytea", "binary"),
+        ("tinyint(1)", "int"),
+        ("int(10) unsigned", "long"),
+        ("decimal(12,2)", "decimal(12, 2)"),
+        ("enum('small','large')", "string"),
+        ("datetime(6)", "timestamp"),
+        ("timestamp(6)", "timestamptz"),
     ],
 )
-def test_a_postgres_type_has_one_iceberg_type(postgres: str, iceberg: str) -> None:
-    assert iceberg_type(postgres) == iceberg
+def test_a_source_type_has_one_iceberg_type(source: str, iceberg: str) -> None:
+    assert iceberg_type(source) == iceberg
 
 
 def test_a_type_nobody_thought_of_is_refused() -> None:

@@ -23,13 +23,13 @@ _MARK = "CDC_SYNC_DEMO_TEST"
 class Demo:
     """A running `cdc-sync demo --json` whose processes can be told from all others by a variable they inherit."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self._mark = f"{_MARK}={uuid.uuid4()}"
         self._progress = folder / "progress"
         name, value = self._mark.split("=")
         with self._progress.open("wb") as progress:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cdc_sync", "demo", "--json"],
+                [sys.executable, "-m", "cdc_sync", "demo", "--json", *arguments],
                 stdout=subprocess.PIPE,
                 stderr=progress,
                 env={**os.environ, name: value},
@@ -65,8 +65,8 @@ class Demo:
 
 
 @pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
-    running = Demo(tmp_path)
+def demo(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Demo]:
+    running = Demo(tmp_path, *getattr(request, "param", ()))
     with running.process:
         try:
             yield running
@@ -76,6 +76,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
                 running.process.wait(60)
 
 
+@pytest.mark.parametrize("demo", [(), ("--source", "mariadb")], ids=["postgres", "mariadb"], indirect=True)
 def test_source_and_lake_are_equal_at_the_end_and_nothing_is_left_behind(demo: Demo) -> None:
     out, _ = demo.process.communicate(timeout=500)
     assert demo.process.returncode == 0, demo.progress
@@ -84,7 +85,7 @@ def test_source_and_lake_are_equal_at_the_end_and_nothing_is_left_behind(demo: D
     assert report["job_exit_code"] == 0
     assert {table["source"]["name"] for table in report["tables"]} == {"inv.orders", "inv.products", "inv.shipments"}
     assert [table["differences"] for table in report["tables"]] == [[], [], []]
-    assert len(report["alters"]) == 10
+    assert len(report["alters"]) == 11
     assert any("rename column customer to buyer" in version["changes"] for version in report["history"])
     assert demo.processes() == []
     assert not demo.folder.exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.revision import Version
-from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import AddColumn, RenameColumn, SchemaChange
 from cdc_sync.schema.evolve import apply_all
 from cdc_sync.schema.internal import Column, InternalSchema

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import Alignment, Unproven
+from cdc_sync.schema.alignment import Alignment, Unproven
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema

@@ -14,7 +14,8 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import Alignment, Facts, align
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import Alignment, Facts
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.schema.types import INT32

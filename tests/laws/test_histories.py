@@ -8,7 +8,8 @@ from itertools import pairwise, permutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import Facts, align
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import Facts
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,

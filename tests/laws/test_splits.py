@@ -100,6 +100,7 @@ def run_split(
                 target="memory",
                 registry=prepared(split.capture),
                 pattern=rf"{_PREFIX}\..*",
+                told=False,
             )
             with memory_job(config, build_session(config)) as (job, context):
                 for ends in split.ends:

@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import Evidence
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,

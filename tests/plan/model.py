@@ -13,9 +13,10 @@ from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route, TargetName
-from cdc_sync.plan import Sighting, TablePlan, plan_table
+from cdc_sync.plan import TablePlan, plan_table
 from cdc_sync.schema.policy import Policy
 from cdc_sync.schemabook import KnownSchema, SchemaBook, digest_of
+from cdc_sync.sighting import Sighting
 from cdc_sync.testing import Record
 
 BOOK = SchemaBook()

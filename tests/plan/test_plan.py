@@ -9,9 +9,10 @@ import pytest
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import Refusal, Sighting, TablePlan, plan_table
+from cdc_sync.plan import Refusal, TablePlan, plan_table
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.schema.policy import Policy
+from cdc_sync.sighting import Sighting
 from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, JSON, TEXT, column, decimal, struct
 from tests.plan.model import ROUTE, in_source_order, planned, sighting, sightings
 from tests.plan.tables import Table

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cdc_sync.schema.align import Alignment, Facts, align
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import Alignment, Facts
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.schema.types import INT32, DataType

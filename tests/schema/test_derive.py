@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cdc_sync.errors import SchemaError
-from cdc_sync.schema.align import Alignment, Facts, align
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import Alignment, Facts
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema

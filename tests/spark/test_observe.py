@@ -47,7 +47,8 @@ def surveyed(
     ends: Mapping[tuple[str, int], int] = ALL,
     heads: Mapping[TableId, SourcePosition] | None = None,
 ) -> Survey:
-    return survey(frame(session, records), EventReader(), ends, heads)
+    cuts = {table_: (position,) for table_, position in (heads or {}).items()}
+    return survey(frame(session, records), EventReader(), ends, cuts)
 
 
 def four_schemas() -> list[Place]:

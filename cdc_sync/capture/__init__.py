@@ -1,0 +1,1 @@
+"""What is asked of, or set up in, a source database itself, besides what Debezium sends."""

@@ -1,0 +1,130 @@
+-- cdc_sync: write every change of a table's columns into the log, for Debezium to send on topic <topic.prefix>.message.
+-- May be run again at any time. Needs a superuser (on Amazon RDS a member of rds_superuser). Debezium sends logical
+-- messages with the plug-in pgoutput from Postgres 14 on; this script itself runs on Postgres 10 and later.
+-- A command never fails because of it: what goes wrong here is a WARNING, and a message that says so.
+
+BEGIN;
+
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+-- One function and no helpers: it runs as whoever changes a table, who may have no right to call anything in this schema.
+CREATE OR REPLACE FUNCTION {schema}.capture_ddl() RETURNS event_trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $capture$
+DECLARE
+    touched oid[];
+    cluster text;
+    query text := left(current_query(), 300);
+BEGIN
+    -- A dump restored elsewhere takes this function along and gives other numbers to its columns.
+    BEGIN
+        cluster := (SELECT system_identifier::text FROM pg_control_system());
+    EXCEPTION WHEN OTHERS THEN
+        cluster := NULL;
+    END;
+    BEGIN
+        IF TG_EVENT = 'sql_drop' THEN
+            -- Columns of other tables go with a type, a domain, a function or an extension that is dropped.
+            touched := ARRAY(
+                SELECT DISTINCT d.objid FROM pg_event_trigger_dropped_objects() d
+                WHERE d.classid = 'pg_class'::regclass AND d.objsubid <> 0 AND NOT d.is_temporary);
+            PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
+                'v', 1, 'kind', 'drop', 'cluster', cluster, 'tag', TG_TAG,
+                'schema', d.schema_name, 'table', d.object_name, 'relid', d.objid::bigint, 'query', query)::text, 'UTF8'))
+            FROM pg_event_trigger_dropped_objects() d
+            WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.object_type = 'table' AND NOT d.is_temporary;
+        ELSE
+            touched := ARRAY(
+                WITH RECURSIVE command AS (
+                    SELECT DISTINCT c.classid, c.objid FROM pg_event_trigger_ddl_commands() c
+                    WHERE c.command_tag NOT IN ('COMMENT', 'SECURITY LABEL', 'GRANT', 'REVOKE') AND c.objid IS NOT NULL
+                ), root AS (
+                    SELECT c.objid AS relid FROM command c WHERE c.classid = 'pg_class'::regclass
+                    UNION
+                    SELECT t.oid FROM pg_class t JOIN command c ON t.relnamespace = c.objid
+                    WHERE c.classid = 'pg_namespace'::regclass
+                    UNION
+                    SELECT t.oid FROM pg_class t JOIN command c ON t.reloftype = c.objid
+                    WHERE c.classid = 'pg_type'::regclass
+                    UNION
+                    SELECT t.oid FROM pg_class t JOIN pg_class k ON t.reloftype = k.reltype JOIN command c ON k.oid = c.objid
+                    WHERE c.classid = 'pg_class'::regclass AND k.reltype <> 0
+                ), family AS (
+                    SELECT relid FROM root
+                    UNION
+                    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.relid
+                )
+                SELECT relid FROM family);
+        END IF;
+        PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
+            'v', 1, 'kind', 'command', 'cluster', cluster, 'tag', TG_TAG, {state}, 'query', query)::text, 'UTF8'))
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.oid = ANY (touched) AND {captured};
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'cdc_sync could not record this %: %', TG_TAG, SQLERRM;
+        PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
+            'v', 1, 'kind', 'failed', 'cluster', cluster, 'tag', TG_TAG, 'reason', SQLERRM, 'query', query,
+            'relids', CASE WHEN TG_EVENT = 'ddl_command_end' THEN to_json(touched::bigint[]) END)::text, 'UTF8'));
+    END;
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING 'cdc_sync could not even report that it could not record this %: %', TG_TAG, SQLERRM;
+END
+$capture$;
+
+DROP EVENT TRIGGER IF EXISTS cdc_sync_ddl_command_end;
+CREATE EVENT TRIGGER cdc_sync_ddl_command_end ON ddl_command_end EXECUTE PROCEDURE {schema}.capture_ddl();
+DROP EVENT TRIGGER IF EXISTS cdc_sync_sql_drop;
+CREATE EVENT TRIGGER cdc_sync_sql_drop ON sql_drop EXECUTE PROCEDURE {schema}.capture_ddl();
+-- In sessions with session_replication_role = replica too, as those of restores and of replication tools.
+ALTER EVENT TRIGGER cdc_sync_ddl_command_end ENABLE ALWAYS;
+ALTER EVENT TRIGGER cdc_sync_sql_drop ENABLE ALWAYS;
+
+COMMIT;
+
+-- The baseline: what every table has now. A transaction of its own, because only what begins behind the commit above is
+-- sure to fire the triggers.
+BEGIN;
+SET LOCAL lock_timeout = '2s';
+SET LOCAL search_path = pg_catalog, pg_temp;
+DO $baseline$
+DECLARE
+    installed timestamptz := clock_timestamp();
+    cluster text;
+    one record;
+BEGIN
+    BEGIN
+        cluster := (SELECT system_identifier::text FROM pg_control_system());
+    EXCEPTION WHEN OTHERS THEN
+        cluster := NULL;
+    END;
+    LOOP
+        PERFORM pg_stat_clear_snapshot();
+        SELECT count(*) AS number, string_agg(a.pid::text, ', ') AS pids INTO one FROM pg_stat_activity a
+        WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+          AND a.backend_type = 'client backend' AND a.xact_start < installed;
+        EXIT WHEN one.number = 0;
+        IF clock_timestamp() > installed + interval '10 seconds' THEN
+            RAISE WARNING 'cdc_sync: % transactions are older than the event triggers, which may miss what they change. '
+                'Run this script again when they have ended (pids %)', one.number, one.pids;
+            EXIT;
+        END IF;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    -- The lock, which pg_dump takes too, keeps columns as they are until the message is committed; it stops no reading
+    -- and no writing.
+    FOR one IN
+        SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE {captured} ORDER BY n.nspname, c.relname
+    LOOP
+        BEGIN
+            EXECUTE format('LOCK TABLE ONLY %I.%I IN ACCESS SHARE MODE', one.nspname, one.relname);
+            PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
+                'v', 1, 'kind', 'baseline', 'cluster', cluster, 'tag', 'BASELINE', {state}, 'query', '')::text, 'UTF8'))
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.oid = one.oid AND n.nspname = one.nspname AND c.relname = one.relname;
+        EXCEPTION WHEN OTHERS THEN
+            RAISE WARNING 'cdc_sync: no baseline for table %.%: %', one.nspname, one.relname, SQLERRM;
+        END;
+    END LOOP;
+END
+$baseline$;
+COMMIT;

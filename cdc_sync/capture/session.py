@@ -1,0 +1,39 @@
+"""A session with the source database, for the few things that are asked of it directly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cdc_sync.errors import SetupError
+
+
+@contextmanager
+def postgres(dsn: str, verb: str) -> Iterator[Any]:
+    """Open a psycopg connection in autocommit mode and translate what it raises.
+
+    Args:
+        dsn: what libpq connects with: a URL or `key=value` words. It is never shown in errors.
+        verb: what is being done, for the message: "Cannot <verb>: …".
+
+    Raises:
+        SetupError: psycopg is missing, the server cannot be reached, or it refuses.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise SetupError(
+            f"Cannot {verb}: psycopg is missing. Install it with pip install 'cdc-sync[postgres]'"
+        ) from None
+    try:
+        with psycopg.connect(dsn, autocommit=True, application_name="cdc_sync") as connection:
+            yield connection
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SetupError(f"Cannot {verb}: the user may not ({_first_line(error)})") from None
+    except psycopg.Error as error:
+        raise SetupError(f"Cannot {verb}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,162 @@
+"""The columns of tables as a source itself tells them, over time, each with a token that outlives its name.
+
+A token is what the source, or a replay of its DDL, knows a column by: Postgres' attribute number, or a number given
+when a CREATE or ADD was read. Equal tokens are one column; different ones are two; tokens of different *eras* cannot be
+compared, because something in between was not understood.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cdc_sync.events import SourcePosition, TableId
+
+SourceKind: TypeAlias = Literal["ddl", "message", "catalogue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A column's identity at its source.
+
+    Attributes:
+        era: what the number counts in; tokens of different eras cannot be compared.
+        number: different for different columns of one era.
+    """
+
+    era: Hashable
+    number: Hashable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedColumn:
+    """A column at one time; `type` is the source's own text, which differs if the column's type does."""
+
+    name: str
+    token: Token
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The columns of a table from a source position on.
+
+    Attributes:
+        position: of the statement that led to it; rows behind it have these columns.
+        columns: all columns in the source's order, those the connector leaves out too; empty after a DROP TABLE.
+        statement: what was done, in the source's words, at most 300 characters.
+        reading: nothing was done; the source only tells what is there (a snapshot, a baseline).
+    """
+
+    table: TableId
+    position: SourcePosition
+    columns: tuple[LoggedColumn, ...]
+    statement: str
+    reading: bool = False
+
+    def token(self, name: str) -> Token | None:
+        """Return the token of the column with exactly this name, None if there is none."""
+        return next((column.token for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A statement or message that could not be understood; it is reported and never ignored.
+
+    Attributes:
+        tables: whose columns are not known any more because of it; empty if none can be.
+        text: the statement, at most 300 characters.
+        reason: why it was not understood.
+    """
+
+    position: SourcePosition
+    tables: tuple[TableId, ...]
+    text: str
+    reason: str
+
+
+BeforeFirst: TypeAlias = Callable[[TableId, tuple[str, ...]], Mapping[str, Token] | None]
+
+
+class ColumnLog:
+    """Structures of many tables from one kind of source, in source order. Never changed once built."""
+
+    def __init__(
+        self,
+        kind: SourceKind,
+        structures: Iterable[Structure] = (),
+        unread: Iterable[Unread] = (),
+        *,
+        before_first: BeforeFirst | None = None,
+    ) -> None:
+        """Begin with everything the log holds.
+
+        Args:
+            kind: what the structures come from.
+            structures: in any order; of those of one table at one position the last one given stands.
+            unread: what was not understood.
+            before_first: tells the tokens of a table's columns, by name, from before its first structure, as far as
+                they are certain; where that is a reading, nothing is asked.
+        """
+        self.kind: SourceKind = kind
+        self._before_first = before_first
+        self.unread = tuple(unread)
+        by_table: dict[TableId, dict[SourcePosition, Structure]] = {}
+        for structure in structures:
+            by_table.setdefault(structure.table, {})[structure.position] = structure
+        self._by_table: Mapping[TableId, tuple[Structure, ...]] = {
+            table: tuple(found[position] for position in sorted(found)) for table, found in by_table.items()
+        }
+
+    @property
+    def tables(self) -> tuple[TableId, ...]:
+        """The tables this log knows."""
+        return tuple(sorted(self._by_table))
+
+    def of(self, table: TableId) -> tuple[Structure, ...]:
+        """Return all structures of a table, oldest first."""
+        return self._by_table.get(table, ())
+
+    def at(self, table: TableId, position: SourcePosition) -> Structure | None:
+        """Return the structure in effect for rows at a position; None if the log begins later."""
+        found = self.of(table)
+        place = bisect_right([structure.position for structure in found], position)
+        return found[place - 1] if place else None
+
+    def before(self, table: TableId, names: tuple[str, ...]) -> Mapping[str, Token]:
+        """Return what is certain of the columns a table had before its first structure.
+
+        A reading does not change anything, so the same names in the same order are the same columns, as everywhere
+        where nothing else is proven.
+
+        Args:
+            table: which table.
+            names: of its columns as events showed them then, in order; some may be left out.
+        """
+        structures = self.of(table)
+        if not structures:
+            return {}
+        if not structures[0].reading:
+            return (self._before_first(table, names) if self._before_first is not None else None) or {}
+        rest = iter(structures[0].columns)
+        found: dict[str, Token] = {}
+        for name in names:
+            column = next((column for column in rest if column.name == name), None)
+            if column is None:
+                return {}
+            found[name] = column.token
+        return found
+
+    def between(self, table: TableId, after: SourcePosition, upto: SourcePosition) -> tuple[Structure, ...]:
+        """Return the structures that begin behind one position and not behind the other, oldest first."""
+        return tuple(structure for structure in self.of(table) if after < structure.position <= upto)
+
+
+def structures_behind(
+    logs: Iterable[ColumnLog], table: TableId, position: SourcePosition | None
+) -> tuple[SourcePosition, ...]:
+    """Return the positions behind one at which any log tells of a table's columns, in order; None is before all."""
+    found = {structure.position for log in logs for structure in log.of(table)}
+    return tuple(sorted(at for at in found if position is None or (at.kind == position.kind and at > position)))

@@ -1,0 +1,118 @@
+"""Records of a schema-change topic, from decoded payloads to values.
+
+Source: Debezium, `SchemaFactory`, `ConnectTableChangeSerializer`, `TableId.toDoubleQuotedString`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from cdc_sync.debezium.position import position_of
+from cdc_sync.errors import WireError
+from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord, TableEntry
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_ACTIONS = ("CREATE", "ALTER", "DROP")
+
+
+def schema_change(payload: Mapping[str, object], kafka: KafkaPosition) -> SchemaChangeRecord:
+    """Return what the decoded value of a schema-change record says.
+
+    Args:
+        payload: `source`, `databaseName`, `schemaName`, `ddl`, `tableChanges`; the same from JSON and from Avro.
+
+    Raises:
+        WireError: if it is no such record.
+    """
+    source = payload.get("source")
+    connector = source.get("connector") if isinstance(source, Mapping) else None
+    changes = payload.get("tableChanges")
+    if not isinstance(source, Mapping) or not isinstance(connector, str) or "ddl" not in payload:
+        raise WireError(f"Cannot read {kafka}: it is no schema-change record")
+    if changes is not None and not isinstance(changes, list):
+        raise _damaged(kafka, "tableChanges is no list")
+    return SchemaChangeRecord(
+        position=position_of(source),
+        kafka=kafka,
+        connector=connector,
+        database=_text(payload, "databaseName", kafka),
+        schema=_text(payload, "schemaName", kafka),
+        ddl=_text(payload, "ddl", kafka) or "",
+        snapshot=source.get("snapshot") not in (None, False, "false"),
+        tables=tuple(_table(change, kafka) for change in changes or ()),
+    )
+
+
+def table_id(text: str) -> TableId | None:
+    """Read a table as `"database"."table"` or `"database"."schema"."table"`; None if it is neither."""
+    parts: list[str] = []
+    place = 0
+    while (match := _QUOTED.match(text, place)) is not None:
+        parts.append(match[1].replace('""', '"'))
+        place = match.end() + 1
+        if match.end() == len(text) or text[match.end()] != ".":
+            break
+    if place != len(text) + 1 or not parts[-1]:
+        return None
+    match parts:
+        case [database, table]:
+            return TableId(database=database, schema="", table=table)
+        case [database, schema, table]:
+            return TableId(database=database, schema=schema, table=table)
+        case _:
+            return None
+
+
+def _table(change: object, kafka: KafkaPosition) -> TableEntry:
+    if not isinstance(change, Mapping):
+        raise _damaged(kafka, "a table change is no struct")
+    action, id_, table = change.get("type"), change.get("id"), change.get("table")
+    named = table_id(id_) if isinstance(id_, str) else None
+    if named is None:
+        raise _damaged(kafka, f"{id_!r} is no table")
+    if action not in _ACTIONS:
+        raise _damaged(kafka, f"{action!r} is no kind of table change")
+    if table is None:
+        if action != "DROP":
+            raise _damaged(kafka, f"it does not say the columns of {named}")
+        return TableEntry(action=action, table=named, columns=None)
+    columns = table.get("columns") if isinstance(table, Mapping) else None
+    if not isinstance(columns, list):
+        raise _damaged(kafka, f"it does not say the columns of {named}")
+    entries = None if action == "DROP" else tuple(_column(column, named, kafka) for column in columns)
+    return TableEntry(action=action, table=named, columns=entries)
+
+
+def _column(column: object, table: TableId, kafka: KafkaPosition) -> ColumnEntry:
+    name = column.get("name") if isinstance(column, Mapping) else None
+    if not isinstance(column, Mapping) or not isinstance(name, str):
+        raise _damaged(kafka, f"a column of {table} has no name")
+    return ColumnEntry(name=name, type=_type(column))
+
+
+def _type(column: Mapping[str, object]) -> str:
+    """Write everything that a column says of its type, so that the text differs whenever the type does."""
+    name, expression = column.get("typeName"), column.get("typeExpression")
+    text = str(name or expression or "")
+    if expression is not None and name is not None and expression != name:
+        text = f"{name} {expression}"
+    sizes = [str(column[size]) for size in ("length", "scale") if column.get(size) is not None]
+    if sizes:
+        text += f"({','.join(sizes)})"
+    values = column.get("enumValues")
+    if isinstance(values, list):
+        text += f"({','.join(map(repr, values))})"
+    return text
+
+
+def _text(payload: Mapping[str, object], name: str, kafka: KafkaPosition) -> str | None:
+    value = payload.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _damaged(kafka, f"{name} is no text")
+    return value
+
+
+def _damaged(kafka: KafkaPosition, detail: str) -> WireError:
+    return WireError(f"Cannot read the schema change at {kafka}: {detail}")

@@ -1,0 +1,200 @@
+"""From what a source says of its columns to what is proven about a change: tokens compared at two positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdc_sync.events import SourcePosition
+from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
+from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.schema.alignment import Proof
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.schema.types import without_ids
+
+_COORDINATES = {"ddl": "binlog", "message": "postgresql", "catalogue": "postgresql"}
+"""Kind of log -> the kind of source position it can be joined on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """A log does not tell yet how an event's columns came about; it may be late, or have a gap.
+
+    Attributes:
+        kind: the log's.
+        reason: what is missing from it, in words.
+    """
+
+    kind: str
+    reason: str
+
+
+def prove(history: History, seen: ObservedSchema, log: ColumnLog, position: SourcePosition) -> Proof | Behind | None:
+    """Say what a log proves about the columns of an event against those of the newest version.
+
+    Law: a pair is proven only if the column has one token at both positions, and refuted only by two tokens of one
+    era. Columns the log does not know, or knows only before or after something it did not understand, are left out.
+
+    Args:
+        history: the versions so far; the head is what the event is compared with.
+        seen: what the event shows.
+        position: the event's.
+
+    Returns:
+        None if the log is about another kind of source.
+    """
+    if position.kind != _COORDINATES[log.kind]:
+        return None
+    after = log.at(history.table, position)
+    if after is None:
+        return Behind(kind=log.kind, reason="it holds nothing about the table up to this event")
+    missing = _missing(after, seen)
+    if missing is not None:
+        return Behind(kind=log.kind, reason=missing)
+    known = known_tokens(history, log)
+    unchanged = _unexplained_type(history, seen, log, after, known)
+    if unchanged is not None:
+        return Behind(kind=log.kind, reason=unchanged)
+    return _compared(history, seen, log, position, known)
+
+
+def known_tokens(history: History, log: ColumnLog) -> dict[int, Token]:
+    """Return the token of each column of the newest version, retired ones included, where the log has it."""
+    found: dict[int, Token] = {}
+    before: dict[int, Mapping[str, Token]] = {}
+    for column in history.head.schema.columns:
+        version = next(version for version in reversed(history.versions) if _is_live(version.schema, column.id))
+        if version.number not in before:
+            before[version.number] = tokens_at(version, log)
+        token = before[version.number].get(version.schema.column(column.id).name)
+        if token is not None:
+            found[column.id] = token
+    return found
+
+
+def tokens_at(version: Version, log: ColumnLog) -> Mapping[str, Token]:
+    """Return the tokens of a version's columns by name, as far as the log has them."""
+    structure = log.at(version.table, version.position)
+    if structure is None:
+        return log.before(version.table, tuple(column.name for column in version.schema.live))
+    return {column.name: column.token for column in structure.columns}
+
+
+def _is_live(schema: InternalSchema, id_: int) -> bool:
+    return any(column.id == id_ for column in schema.live)
+
+
+def _is_within(part: list[str], whole: list[str]) -> bool:
+    """Whether names stand in a list in their order, perhaps with others between."""
+    rest = iter(whole)
+    return all(name in rest for name in part)
+
+
+def _missing(after: Structure, seen: ObservedSchema) -> str | None:
+    names = [column.name for column in after.columns]
+    shown = [column.name for column in seen.columns]
+    unknown = [name for name in shown if name not in names]
+    if unknown:
+        return f"it does not show column {unknown[0]!r} yet"
+    if not _is_within(shown, names):
+        return "it shows the columns in another order"
+    return None
+
+
+def _unexplained_type(
+    history: History, seen: ObservedSchema, log: ColumnLog, after: Structure, known: Mapping[int, Token]
+) -> str | None:
+    """Find a column whose type changed in the events and not in the log: a statement is missing from it."""
+    before = log.at(history.table, history.head.position)
+    if before is None:
+        return None
+    former = {column.token: column.type for column in before.columns}
+    by_token = {token: history.head.schema.column(id_) for id_, token in known.items()}
+    for column in seen.columns:
+        now = next(entry for entry in after.columns if entry.name == column.name)
+        tracked = by_token.get(now.token)
+        if (
+            tracked is not None
+            and not tracked.retired
+            and now.token in former
+            and former[now.token] == now.type
+            and without_ids(tracked.type) != column.type
+        ):
+            return f"it shows no change of the type of column {column.name!r}"
+    return None
+
+
+def _compared(
+    history: History, seen: ObservedSchema, log: ColumnLog, position: SourcePosition, known: Mapping[int, Token]
+) -> Proof:
+    table, head = history.table, history.head
+    after = log.at(table, position)
+    assert after is not None
+    index_of = {after.token(column.name): index for index, column in enumerate(seen.columns)}
+    there = {column.token for column in after.columns}
+    eras = {token.era for token in there}
+    told = _Told(log.between(table, head.position, position), log.at(table, head.position))
+    same: dict[int, int] = {}
+    gone: dict[int, str] = {}
+    hidden: dict[int, str] = {}
+    reasons: dict[int, str] = {}
+    for id_, token in known.items():
+        column = head.schema.column(id_)
+        if token in index_of:
+            same[id_] = index_of[token]
+            reasons[id_] = told.of(token, column, seen.columns[same[id_]].name)
+        elif token in there:
+            if not column.retired:
+                hidden[id_] = "the source still has the column, and events no longer show it"
+        elif token.era in eras:
+            gone[id_] = told.end_of(token)
+    known_eras = {token.era for token in known.values()}
+    whole = len(known) == len(head.schema.columns)
+    new = {
+        index: told.beginning_of(token)
+        for token, index in index_of.items()
+        if token is not None and token not in known.values() and whole and known_eras == {token.era}
+    }
+    return Proof(kind=log.kind, same=same, gone=gone, hidden=hidden, new=new, reasons=reasons)
+
+
+class _Told:
+    """The words of a log between two positions, for what they did to a column."""
+
+    def __init__(self, structures: tuple[Structure, ...], before: Structure | None) -> None:
+        self._steps = tuple(zip((before, *structures), structures, strict=False))
+
+    def of(self, token: Token, column: Column, name: str) -> str:
+        """Return the statements that renamed a column."""
+        if column.name == name and not column.retired:
+            return ""
+        said = [
+            _words(now)
+            for before, now in self._steps
+            if before is not None and _name_of(now, token) not in (None, _name_of(before, token))
+        ]
+        return ", then ".join(said) or "it is the same column at the source"
+
+    def end_of(self, token: Token) -> str:
+        """Return the statement that ended a column."""
+        for before, now in self._steps:
+            if (before is None or _name_of(before, token) is not None) and _name_of(now, token) is None:
+                return _words(now)
+        return "the column is not there any more at the source"
+
+    def beginning_of(self, token: Token) -> str:
+        """Return the statement that made a column."""
+        for before, now in self._steps:
+            if (before is None or _name_of(before, token) is None) and _name_of(now, token) is not None:
+                return _words(now)
+        return "it is another column at the source than all known ones"
+
+
+def _name_of(structure: Structure, token: Token) -> str | None:
+    return next((column.name for column in structure.columns if column.token == token), None)
+
+
+def _words(structure: Structure) -> str:
+    return f"{structure.statement or 'as the source shows it'} ({structure.position})"

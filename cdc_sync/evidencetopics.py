@@ -1,0 +1,132 @@
+"""The topics in which a source tells of its DDL, read by the driver itself, up to where they are now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from structlog import get_logger
+
+from cdc_sync.config.models import Evidence
+from cdc_sync.errors import WireError
+from cdc_sync.events import KafkaPosition
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.ddl_log import DdlLog
+from cdc_sync.evidence.ddl_records import schema_change
+from cdc_sync.evidence.messages import MessageLog, logical_message
+from cdc_sync.kafka import KafkaClient, Record
+from cdc_sync.samples import read_sample
+from cdc_sync.schemabook import SchemaBook
+
+_AT_ONCE = 5_000
+
+
+@dataclass(slots=True)
+class _Topic:
+    """How far one topic was read; `id` tells whether it is still the same."""
+
+    name: str
+    kind: Literal["ddl", "message"]
+    id: str | None
+    builder: DdlLog | MessageLog
+    next: dict[int, int]
+    log: ColumnLog
+
+
+class EvidenceTopics:
+    """All evidence topics of a pipeline. Thread-safe."""
+
+    def __init__(self, config: Evidence, kafka: KafkaClient, book: SchemaBook) -> None:
+        """Prepare; nothing is read before the first `refresh`.
+
+        Args:
+            config: which topics there are.
+            kafka: reads them.
+            book: knows how their records are to be read.
+        """
+        self._kafka = kafka
+        self._book = book
+        self._lock = threading.Lock()
+        self._topics: dict[str, _Topic] = {}
+        self._kinds: dict[str, Literal["ddl", "message"]] = {
+            **dict.fromkeys(config.messages, "message"),
+            **dict.fromkeys(config.schema_changes, "ddl"),
+        }
+        self._logs: tuple[ColumnLog, ...] = ()
+
+    @property
+    def logs(self) -> tuple[ColumnLog, ...]:
+        """What was read so far, one log for each topic."""
+        return self._logs
+
+    def refresh(self) -> None:
+        """Read what came since the last time.
+
+        Raises:
+            KafkaUnavailable: if Kafka stays away through the bounded retries.
+            RegistryUnavailable: if a record's schema is not known and the registry does not answer.
+        """
+        if not self._kinds:
+            return
+        with self._lock:
+            ends = self._kafka.ends(self._kinds)
+            beginnings = self._kafka.beginnings(self._kinds)
+            ids = self._kafka.topic_ids(tuple(ends))
+            for name in sorted(self._kinds):
+                partitions = ends.get(name, {})  # none while it does not exist
+                topic = self._topics.get(name)
+                if topic is None or topic.id != ids.get(name):
+                    topic = self._topics[name] = _opened(name, self._kinds[name], ids.get(name))
+                if self._read(topic, partitions, beginnings.get(name, {})):
+                    topic.log = topic.builder.log()
+                    for unread in topic.log.unread:
+                        get_logger().debug("statement not understood", topic=name, text=unread.text, why=unread.reason)
+            self._logs = tuple(self._topics[name].log for name in self._kinds)
+
+    def _read(self, topic: _Topic, ends: Mapping[int, int], beginnings: Mapping[int, int]) -> bool:
+        """Read one topic to its end; return whether there was anything."""
+        found = False
+        for partition, end in sorted(ends.items()):
+            known = topic.next.get(partition)
+            start = max(beginnings.get(partition, 0), known or 0)
+            if known is not None and start > known:
+                _gap(topic)  # deleted before it was read
+                found = True
+            while start < end:
+                upto = min(end, start + _AT_ONCE)
+                records = self._kafka.read(topic.name, partition, start, upto)
+                if len(records) < upto - start and self._kafka.is_compacted(topic.name):
+                    _gap(topic)
+                for record in records:
+                    self._add(topic, record)
+                start = upto
+                found = True
+            topic.next[partition] = end
+        return found
+
+    def _add(self, topic: _Topic, record: Record) -> None:
+        if record.value is None:
+            return
+        at = KafkaPosition(topic=record.topic, partition=record.partition, offset=record.offset)
+        try:
+            payload = read_sample(self._book, record).payload
+            if isinstance(topic.builder, DdlLog):
+                topic.builder.add(schema_change(payload, at))
+            else:
+                topic.builder.add(logical_message(payload, at))
+        except WireError as error:
+            get_logger().warning("record of an evidence topic cannot be read", at=str(at), error=str(error))
+            _gap(topic)
+
+
+def _gap(topic: _Topic) -> None:
+    """Let a replay know that something is missing; messages tell of whole tables, so theirs are right all the same."""
+    if isinstance(topic.builder, DdlLog):
+        topic.builder.gap()
+
+
+def _opened(name: str, kind: Literal["ddl", "message"], id_: str | None) -> _Topic:
+    builder = DdlLog() if kind == "ddl" else MessageLog()
+    return _Topic(name=name, kind=kind, id=id_, builder=builder, next={}, log=builder.log())

@@ -1,0 +1,192 @@
+"""What planning refuses, why, and what would let the table go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.debezium.conversions import WireUnsupported
+from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place, can_compare
+from cdc_sync.migrate.modes import taken_name
+from cdc_sync.naming import Route
+from cdc_sync.schema.alignment import Alignment
+from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.sighting import Sighting
+from cdc_sync.wording import type_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Why an event cannot be planned for, and what would let it."""
+
+    reason: str
+    remedy: str
+
+
+TRUNCATED = Refused(
+    reason="the source table was truncated, which is not carried out yet",
+    remedy="empty the target by hand and snapshot the table again, or set skipped.operations=t in the connector",
+)
+
+
+def unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities) -> Refused | None:
+    """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
+    schema = sighting.schema
+    if sighting.exceeded is not None:
+        return Refused(reason=sighting.exceeded[0], remedy=sighting.exceeded[1])
+    unfindable = _unfindable(sighting, seen, route)
+    if unfindable is not None:
+        return unfindable
+    missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
+    if missing:
+        return Refused(
+            reason=f"the key column {missing[0]!r} is not a column of the row",
+            remedy="declare other columns as `key` of the table"
+            if route.key is not None
+            else "do not exclude key columns in the connector",
+        )
+    for column in schema.columns:
+        if isinstance(column.wire, WireUnsupported):
+            return Refused(
+                reason=f"column {column.name!r} is a {column.wire.name}: {column.wire.reason}",
+                remedy="exclude the column in the connector, or change its representation there",
+            )
+        taken = taken_name(column.name, "append" if route.append else "upsert")
+        if taken is not None:
+            return Refused(
+                reason=f"the column name {column.name!r} is that of a changelog's own column {taken}",
+                remedy="rename the column at the source, or declare `mode: upsert` for the table",
+            )
+        if not column.name or column.name.startswith(capabilities.reserved_prefix):
+            return Refused(
+                reason=f"the column name {column.name!r} cannot be used in a target",
+                remedy="rename the column at the source",
+            )
+    return None
+
+
+def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refused | None:
+    """Refuse a table whose rows cannot be found: there is no key, and whole rows cannot be compared."""
+    if seen.key or route.append:
+        return None
+    remedy = "declare `key` or `mode: append` for the table"
+    if sighting.opaque_key:
+        return Refused(
+            reason="the record keys carry no schema, so it is not known which columns identify a row",
+            remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
+        )
+    if sighting.partitions > 1:
+        return Refused(
+            reason=f"the table has no key, and the topic has {sighting.partitions} partitions: a row's events come in "
+            "any of them, in no order",
+            remedy=f"give the topic one partition and snapshot the table again, or {remedy}",
+        )
+    for column in seen.columns:
+        if not can_compare(column.type):
+            return Refused(
+                reason=f"the table has no key, and rows cannot be told apart by column {column.name!r}, a "
+                f"{type_text(column.type)}",
+                remedy=f"give it a primary key at the source and snapshot it again, or {remedy}",
+            )
+    return None
+
+
+def refused_key(changes: tuple[SchemaChange, ...], before: InternalSchema, sighting: Sighting) -> Refused | None:
+    """Refuse what sends a key to another partition: nothing orders its events across the two.
+
+    Kafka Connect chooses the partition by the bytes of the key, which hold the key columns' names and types.
+    """
+    for change in changes:
+        if not isinstance(change, (RenameColumn, UpdateColumnType)) or sighting.partitions == 1:
+            continue
+        if change.id in before.primary_key:
+            return Refused(
+                reason=f"key column {before.column(change.id).name!r} changed, and the topic has "
+                f"{sighting.partitions} partitions: rows of one key now come in two of them, in no order",
+                remedy="give the topic one partition and snapshot the table again into a new target",
+            )
+    return None
+
+
+def refused_change(
+    changes: tuple[SchemaChange, ...],
+    before: InternalSchema,
+    after: InternalSchema,
+    capabilities: Capabilities,
+) -> Refused | None:
+    """Refuse what a target cannot do in place, and what would make rows of two keys one."""
+    for change in changes:
+        match change:
+            case UpdateColumnType(id=id_, old=old, new=new) if not can_change_in_place(capabilities, old, new):
+                return Refused(
+                    reason=f"column {before.column(id_).name!r} changed from {type_text(old)} to {type_text(new)}, "
+                    f"which {capabilities.format} cannot do in place",
+                    remedy="change the type back at the source, or re-create the target table",
+                )
+            case ChangePrimaryKey(old=old_key, new=new_key):
+                return Refused(
+                    reason=f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}",
+                    remedy="restore the key at the source, or re-create the target table from a new snapshot",
+                )
+            case AddColumn(column=column) if before.find(column.name) is not None and any(
+                other.retired and other.name == column.name for other in before.columns
+            ):
+                return Refused(
+                    reason=f"the new column {column.name!r} has the name of a column that is kept although the "
+                    "source no longer has it",
+                    remedy=f"declare drops: [{column.name}] for the table",
+                )
+            case _:
+                continue
+    return None
+
+
+def _names(schema: InternalSchema, ids: tuple[int, ...]) -> str:
+    return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")"
+
+
+_LONGEST_REASON = 4_000
+"""Characters: a table may have thousands of columns, and people have to read this."""
+
+
+def recreated(alignment: Alignment) -> Refused | None:
+    """Refuse a table of which no column is the same: it was dropped, and another one has its name."""
+    if alignment.same or alignment.unproven or not (alignment.dropped and alignment.added):
+        return None
+    said = next((item.text for item in alignment.evidence if item.text.startswith("added: ")), "")
+    return Refused(
+        reason=_bounded(f"the source table was dropped and created again, {said}"),
+        remedy="snapshot the new table into a new target, or empty the target by hand and snapshot it again",
+    )
+
+
+def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> Refused:
+    """Refuse a change that nothing proves, with everything it may have been."""
+    texts = []
+    for case in alignment.unproven:
+        gone = ", ".join(repr(before.column(id_).name) for id_ in case.vanished) or "nothing"
+        new = ", ".join(repr(seen.columns[index].name) for index in case.appeared) or "nothing"
+        options = "; or ".join(case.explanations)
+        texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
+    return Refused(
+        reason=_bounded("it cannot be proven what happened to columns: " + " | ".join(texts)),
+        remedy="declare it under `renames` or `drops` of the table, or set policy.unproven_rename: add",
+    )
+
+
+def _bounded(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…"
+
+
+def contradiction(alignment: Alignment) -> Refused:
+    """Refuse a change of which two kinds of evidence say different things."""
+    said = "; ".join(
+        f"{conflict.subject}: " + ", but ".join(f"{claim.text} ({claim.kind})" for claim in conflict.claims)
+        for conflict in alignment.conflicts
+    )
+    return Refused(
+        reason=_bounded(f"the evidence contradicts itself: {said}"),
+        remedy="remove the declaration that is wrong from `renames` or `drops` of the table, or the topic under "
+        "`evidence` that is not this source's",
+    )

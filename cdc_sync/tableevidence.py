@@ -1,0 +1,97 @@
+"""What the source itself tells of one table: when it has to be looked at, waited for, or came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from structlog import get_logger
+
+from cdc_sync.context import Context
+from cdc_sync.errors import WireError
+from cdc_sync.events import SourcePosition
+from cdc_sync.evidence.audit import Joined, Split, audit
+from cdc_sync.evidence.column_log import structures_behind
+from cdc_sync.history.history import History
+from cdc_sync.naming import Route
+from cdc_sync.patience import Patience
+from cdc_sync.plan import TablePlan, plan_table
+from cdc_sync.progress import Progress
+from cdc_sync.samples import read_sample
+from cdc_sync.sighting import Sighting
+from cdc_sync.spark.observe import Stretch
+
+_LOOK_BACK = 1000
+
+
+class TableEvidence:
+    """The evidence topics as one table sees them. One thread at a time."""
+
+    def __init__(self, context: Context, route: Route) -> None:
+        self._context = context
+        self.route = route
+        self._table = route.table
+        self._patience = Patience(context.config.evidence.wait.total_seconds())
+        # Structures up to here were compared with an event behind them; known to this process only.
+        self._settled: SourcePosition | None = None
+        self._audited = 0
+
+    def cuts(self, history: History | None) -> tuple[SourcePosition, ...]:
+        """Return the positions at which stretches of the table begin anew."""
+        if history is None:
+            return structures_behind(self._context.evidence.logs, self._table, None)
+        head = history.head.position
+        return (head, *structures_behind(self._context.evidence.logs, self._table, head))
+
+    def is_new(self, history: History) -> bool:
+        """Whether the source told something for which no event was looked at yet."""
+        head = history.head.position
+        known = head if self._settled is None else max(head, self._settled)
+        return bool(structures_behind(self._context.evidence.logs, self._table, known))
+
+    def settle(self, stretches: Sequence[Stretch]) -> None:
+        """Remember which structures have an event behind them, after all stretches were planned for."""
+        if stretches:
+            last = max(stretch.position for stretch in stretches)
+            behind = structures_behind(self._context.evidence.logs, self._table, self._settled)
+            self._settled = max((at for at in behind if at < last), default=self._settled)
+
+    def plan(self, history: History | None, sightings: Sequence[Sighting], *, patient: bool) -> TablePlan:
+        """Plan with the evidence; where it stays away too long, without."""
+        logs, capabilities = self._context.evidence.logs, self._context.target.capabilities
+        plan = plan_table(history, sightings, self.route, capabilities, logs=logs, patient=patient)
+        if plan.waiting is not None and self._patience.is_over(plan.waiting.kafka):
+            get_logger().warning("evidence stayed away", table=str(self._table), why=plan.waiting.reason)
+            plan = plan_table(history, sightings, self.route, capabilities, logs=logs)
+        return plan
+
+    def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined, ...]:
+        """Return what evidence that came since the last time says about what was done without it."""
+        logs = self._context.evidence.logs
+        told = sum(len(log.of(self._table)) for log in logs)
+        if told == self._audited:
+            return ()
+        self._audited = told
+        written = None if progress is None else self._last_written(progress)
+        return tuple(item for log in logs for item in audit(history, log, written))
+
+    def _last_written(self, progress: Progress) -> SourcePosition | None:
+        """Return the highest position among the last events of the table that were written."""
+        found = (
+            self._position_before(topic, partition, offset)
+            for topic, partitions in progress.offsets.items()
+            for partition, offset in partitions.items()
+        )
+        return max((position for position in found if position is not None), default=None)
+
+    def _position_before(self, topic: str, partition: int, end: int) -> SourcePosition | None:
+        for offset in range(end - 1, max(-1, end - _LOOK_BACK), -1):
+            record = self._context.kafka.peek(topic, partition, offset)
+            if record is None:
+                return None
+            if record.value:
+                with suppress(WireError):
+                    source = read_sample(self._context.book, record).source
+                    if source.table == self._table:
+                        return source.position
+        return None

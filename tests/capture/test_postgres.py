@@ -1,0 +1,394 @@
+"""The event triggers in a real Postgres: behind every statement the messages say what the catalogue says."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from cdc_sync.capture.catalogue_sql import read_catalogue
+from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
+from cdc_sync.errors import SetupError
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.catalogue import claims
+from cdc_sync.evidence.column_log import ColumnLog, Structure
+from cdc_sync.evidence.messages import MessageLog
+from cdc_sync.evidence.records import LogicalMessage
+from cdc_sync.local.ports import free_ports
+from cdc_sync.local.postgres import PostgresServer
+
+pytestmark = pytest.mark.kafka
+
+Catalogue = dict[TableId, list[tuple[int, int, str, str]]]
+"""Table -> (relid, attnum, name, type) of each live column."""
+
+LIVE = """
+SELECT n.nspname, c.relname, c.oid::bigint, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+ORDER BY 1, 2, 4
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    (port,) = free_ports(1)
+    # Not pytest's folder, which the user that Postgres runs as may not enter.
+    with TemporaryDirectory(prefix="cdc-sync-capture-") as folder:
+        Path(folder).chmod(0o755)
+        postgres = PostgresServer(Path(folder) / "postgres", port=port)
+        postgres.start()
+        yield postgres
+        postgres.stop()
+
+
+@dataclass
+class Source:
+    """A database of its own with a slot that reads it as Debezium does: pgoutput with messages."""
+
+    dsn: str
+    name: str
+    connection: Any
+    log: MessageLog = field(default_factory=MessageLog)
+    received: list[dict[str, Any]] = field(default_factory=list)
+    truths: list[tuple[int, str, Catalogue]] = field(default_factory=list)
+
+    def run(self, *statements: str, end: str = "commit") -> None:
+        """Run one transaction and remember the catalogue behind each statement, if it is committed."""
+        seen = []
+        self.connection.execute("begin")
+        for statement in statements:
+            self.connection.execute(statement)
+            seen.append((self.lsn(), statement, self.catalogue()))
+        self.connection.execute(end)
+        if end == "commit":
+            self.truths += seen
+        else:
+            self.truths.append((self.lsn(), f"rolled back: {statements}", self.catalogue()))
+
+    def lsn(self) -> int:
+        return int(self.connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()[0])
+
+    def catalogue(self) -> Catalogue:
+        found: Catalogue = {}
+        # Rows from inside a transaction: types are named as the function names them, whatever the search path.
+        path = self.connection.execute("select current_setting('search_path')").fetchone()[0]
+        self.connection.execute("select set_config('search_path', 'pg_catalog', false)")
+        for schema, table, relid, attnum, name, type_ in self.connection.execute(LIVE).fetchall():
+            columns = found.setdefault(TableId(database=self.name, schema=schema, table=table), [])
+            if attnum is not None:
+                columns.append((relid, attnum, name, type_))
+        self.connection.execute("select set_config('search_path', %s, false)", (path,))
+        return found
+
+    def read(self) -> ColumnLog:
+        """Pass everything that is new in the slot to the log."""
+        commit = 0
+        # What is not flushed is not decoded, and this server commits without a flush.
+        self.connection.execute("set synchronous_commit = on; select pg_logical_emit_message(true, 'flush', '')")
+        rows = self.connection.execute(
+            "select data from pg_logical_slot_get_binary_changes(%s, null, null,"
+            " 'proto_version', '1', 'publication_names', 'everything', 'messages', 'true')",
+            (self.name,),
+        ).fetchall()
+        for offset, (data,) in enumerate(rows):
+            if data[:1] == b"C":
+                (commit,) = struct.unpack(">Q", data[2:10])
+            if data[:1] == b"M":
+                flags, lsn = struct.unpack(">BQ", data[1:10])
+                prefix, _, rest = data[10:].partition(b"\0")
+                assert flags == 1, "transactional"
+                content = rest[4:]
+                if prefix == b"flush":
+                    continue
+                self.received.append(json.loads(content))
+                self.log.add(
+                    LogicalMessage(
+                        position=SourcePosition(kind="postgresql", parts=(commit or lsn, lsn)),
+                        kafka=KafkaPosition(topic="t", partition=0, offset=offset),
+                        database=self.name,
+                        prefix=prefix.decode(),
+                        content=content,
+                    )
+                )
+        return self.log.log()
+
+    def compare(self) -> tuple[int, int, int]:
+        """Compare the log with the catalogue behind every statement; return statements, tables and columns compared."""
+        log = self.read()
+        tables = columns = 0
+        for lsn, statement, truth in self.truths:
+            for table in {*truth, *log.tables}:
+                structure = in_effect(log.of(table), lsn)
+                told = (
+                    [] if structure is None else [(*numbers(c.token.number), c.name, c.type) for c in structure.columns]
+                )
+                assert told == truth.get(table, []), f"{table} behind {statement!r} at {lsn}"
+                tables += 1
+                columns += len(told)
+        return len(self.truths), tables, columns
+
+
+def numbers(number: Any) -> tuple[int, int]:
+    relid, attnum = number
+    return relid, attnum
+
+
+def in_effect(structures: Sequence[Structure], lsn: int) -> Structure | None:
+    found = [structure for structure in structures if structure.position.parts[-1] <= lsn]
+    return found[-1] if found else None
+
+
+@pytest.fixture
+def source(server: PostgresServer, request: pytest.FixtureRequest) -> Iterator[Source]:
+    name = f"d{abs(hash(request.node.name)) % 10**8}"
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    dsn = psycopg.conninfo.make_conninfo(server.dsn, dbname=name)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("create publication everything for all tables")
+        connection.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+        yield Source(dsn, name, connection)
+        connection.execute("select pg_drop_replication_slot(%s)", (name,))
+
+
+HOSTILE = 'it\'s %s "{}" $$ \\ 🦆\n%%;--/*'
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+TRANSACTIONS: tuple[tuple[str, ...], ...] = (
+    ("create schema inv",),
+    ("create table inv.orders (id int primary key, a int, b text, c numeric(10,2))",),
+    ("alter table inv.orders rename a to total",),
+    ("alter table inv.orders add column d timestamptz default now(), drop column c",),
+    ("alter table inv.orders drop column b, add column b int",),
+    ("alter table inv.orders alter column total type bigint",),
+    # a swap and a rotation, in one transaction each
+    (
+        "alter table inv.orders rename total to tmp",
+        "alter table inv.orders rename b to total",
+        "alter table inv.orders rename tmp to b",
+    ),
+    ("insert into inv.orders (id) values (1)", "alter table inv.orders rename d to D2", "update inv.orders set id = 2"),
+    # names
+    (f"create table {quoted(HOSTILE)} ({quoted(HOSTILE)} int, {quoted('A b')} text)",),
+    (f"alter table {quoted(HOSTILE)} rename {quoted(HOSTILE)} to {quoted('x' + HOSTILE)}",),
+    (f"alter table {quoted(HOSTILE)} rename to {quoted('T.' + HOSTILE)}",),
+    ('create schema "Odd Schema.é"', f'alter table {quoted("T." + HOSTILE)} set schema "Odd Schema.é"'),
+    ('alter schema "Odd Schema.é" rename to odd',),
+    # types of one's own
+    ("create type inv.mood as enum ('sad', 'ok')", "alter table inv.orders add column m inv.mood"),
+    ("alter table inv.orders alter m type text using m::text", "drop type inv.mood"),
+    ("create domain inv.positive as int check (value > 0)", "alter table inv.orders add column p inv.positive"),
+    ("drop domain inv.positive cascade",),
+    # tables change places
+    (
+        "create table inv.orders_new (id int primary key, total int)",
+        "alter table inv.orders rename to orders_old",
+        "alter table inv.orders_new rename to orders",
+    ),
+    ("drop table inv.orders_old",),
+    ("drop table inv.orders", "create table inv.orders (id int primary key, total int)"),
+    # partitions
+    (
+        "create table inv.part (id int, d date, v text) partition by range (d)",
+        "create table inv.part_1 partition of inv.part for values from ('2024-01-01') to ('2025-01-01')",
+        "create table inv.part_2 (v text, d date, gone int, id int)",
+        "alter table inv.part_2 drop column gone",
+        "alter table inv.part attach partition inv.part_2 for values from ('2025-01-01') to ('2026-01-01')",
+    ),
+    ("alter table inv.part rename v to w", "alter table inv.part add column x int default 7"),
+    ("alter table inv.part drop column w",),
+    ("alter table inv.part detach partition inv.part_2", "alter table inv.part_2 rename x to y"),
+    # inheritance, over two generations
+    (
+        "create table inv.parent (id int, a int)",
+        "create table inv.child (own text) inherits (inv.parent)",
+        "create table inv.grandchild () inherits (inv.child)",
+    ),
+    ("alter table inv.parent rename a to b", "alter table inv.parent add column a int"),
+    ("alter table inv.child rename own to owned",),
+    ("alter table inv.grandchild no inherit inv.child", "alter table inv.parent drop column b"),
+    # tables of a type
+    ("create type inv.shape as (id int, w int)", "create table inv.typed of inv.shape"),
+    ("alter type inv.shape rename attribute w to width cascade",),
+    ("alter type inv.shape add attribute h int cascade, drop attribute id cascade",),
+    # other ways to make a table
+    ("create table inv.copied as select 1 as one, 'x'::text as two", "select 1 as one into inv.selected"),
+    ("create table inv.alike (like inv.orders including all)", "create unlogged table inv.unlogged (id int)"),
+    ("create table if not exists inv.orders (something int)",),
+    ("create table inv.nothing ()", "alter table inv.nothing add column first int"),
+    ("create materialized view inv.seen as select * from inv.orders", "create view inv.view as select 1 as one"),
+    ("create temp table orders (z int)", "alter table orders rename z to y", "drop table orders"),
+    ("create schema made create table made.inside (id int) create view made.v as select id from made.inside",),
+    (
+        "do $$ begin for i in 1..3 loop execute format('alter table inv.orders add column l%s int', i); end loop;"
+        " execute 'alter table inv.orders drop column l2'; end $$",
+    ),
+    ("set local session_replication_role = replica", "alter table inv.orders rename l1 to l2"),
+    ("comment on column inv.orders.l3 is 'x'", "grant select on inv.orders to public"),
+    ("create table inv.rowed (r inv.parent)", "drop table inv.parent cascade"),
+    ("create type inv.wide as (a int)", "create table inv.uses (k int, w inv.wide)", "drop type inv.wide cascade"),
+    ("drop schema inv cascade",),
+    ("create schema inv", "create table inv.orders (id int, total int)"),
+)
+
+ROLLED_BACK: tuple[tuple[str, ...], ...] = (
+    ("alter table inv.orders rename total to gone",),
+    ("drop table inv.orders", "create table inv.orders (nothing int)"),
+    ("alter table inv.orders drop column total", "alter table inv.orders add column total int"),
+)
+
+
+def test_behind_every_statement_the_messages_say_what_the_catalogue_says(source: Source) -> None:
+    source.connection.execute("create table before_capture (id int, gone int, a text)")
+    source.connection.execute("alter table before_capture drop column gone")
+    for _ in range(2):
+        assert apply(source.dsn, install_sql()) == ()
+    source.truths.append((source.lsn(), "installed twice", source.catalogue()))
+    for place, statements in enumerate(TRANSACTIONS):
+        source.run(*statements)
+        if place in (3, 20) or place == len(TRANSACTIONS) - 1:
+            for rolled_back in ROLLED_BACK:
+                source.run(*rolled_back, end="rollback")
+    source.run("savepoint s", "alter table inv.orders rename total to t")
+    source.connection.execute("begin")
+    source.connection.execute("savepoint s")
+    source.connection.execute("alter table inv.orders rename t to never")
+    source.connection.execute("rollback to s")
+    source.connection.execute("alter table inv.orders rename t to sum")
+    source.connection.execute("commit")
+    source.truths.append((source.lsn(), "savepoint", source.catalogue()))
+
+    compared = source.compare()
+
+    assert source.log.log().unread == ()
+    assert all(len(message["query"]) <= 300 for message in source.received)
+    assert not [message for message in source.received if str(message["schema"]).startswith("pg_")]
+    assert compared == (92, 2116, 1544)
+
+
+def test_who_changes_a_table_needs_no_rights_of_ours(source: Source) -> None:
+    source.connection.execute("create role nobody_special; create schema theirs authorization nobody_special")
+    apply(source.dsn, install_sql('our "own" schema'))
+    source.connection.execute("set role nobody_special")
+    source.run("create table theirs.t (id int, a int)")
+    source.run("alter table theirs.t rename a to b")
+    source.connection.execute("reset role")
+    assert source.compare()[0] == 2
+    with pytest.raises(SetupError, match=r"Cannot set up DDL capture.*superuser"):
+        apply(psycopg.conninfo.make_conninfo(source.dsn, user=login(source)), install_sql())
+
+
+def login(source: Source) -> str:
+    source.connection.execute(
+        "do $$ begin if not exists (select from pg_roles where rolname = 'reader') then create role reader login;"
+        " end if; end $$"
+    )
+    return "reader"
+
+
+def test_a_failure_of_ours_never_fails_the_command_and_is_told(source: Source) -> None:
+    source.connection.execute("create role unlucky; create schema theirs authorization unlucky")
+    apply(source.dsn, install_sql())
+    source.run("create table public.other (id int)")
+    source.connection.execute("set role unlucky")
+    source.run("create table theirs.t (id int, a int)")
+    warnings: list[str] = []
+    source.connection.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
+
+    source.connection.execute("reset role; revoke execute on function format_type(oid, int) from public")
+    source.connection.execute("set role unlucky; alter table theirs.t rename a to b")
+    source.connection.execute("reset role")
+    log = source.read()
+    table = TableId(database=source.name, schema="theirs", table="t")
+    assert log.of(table)[-1].columns == ()
+    assert len(log.of(TableId(database=source.name, schema="public", table="other"))[-1].columns) == 1
+    (unread,) = log.unread
+    assert unread.tables == (table,)
+    assert "permission denied for function format_type" in unread.reason
+    assert "rename a to b" in unread.text
+    assert len(warnings) == 1
+
+    source.connection.execute("grant execute on function format_type(oid, int) to public")
+    source.connection.execute("revoke execute on function pg_logical_emit_message(boolean, text, bytea) from public")
+    source.connection.execute("set role unlucky; alter table theirs.t rename b to c")
+    assert len(warnings) == 3
+    source.connection.execute("reset role")
+    source.run("alter table theirs.t rename c to d")
+    assert source.compare()[0] == 3
+
+
+def test_removal_tells_that_nothing_is_known_any_more(source: Source) -> None:
+    install_ddl_capture("postgresql", dsn=source.dsn)
+    source.run("create table public.t (id int)")
+    for _ in range(2):
+        assert install_ddl_capture("postgresql", dsn=source.dsn, uninstall=True).warnings == ()
+    source.connection.execute("alter table public.t rename id to key")
+    log = source.read()
+    assert log.of(TableId(database=source.name, schema="public", table="t"))[-1].columns == ()
+    assert source.connection.execute("select count(*) from pg_event_trigger").fetchone() == (0,)
+    assert source.connection.execute("select count(*) from pg_namespace where nspname = 'cdc_sync'").fetchone() == (0,)
+
+
+def test_a_baseline_waits_for_a_change_that_began_before_the_triggers(source: Source) -> None:
+    source.connection.execute("create table public.t (id int, a int)")
+    with psycopg.connect(source.dsn) as other:
+        other.execute("alter table public.t rename a to b")
+        timer = threading.Timer(1.0, other.commit)
+        timer.start()
+        assert apply(source.dsn, install_sql()) == ()
+        timer.join()
+    source.truths.append((source.lsn(), "installed", source.catalogue()))
+    assert source.compare() == (1, 1, 2)
+
+
+def test_a_table_that_stays_locked_has_no_baseline_and_a_warning_says_so(source: Source) -> None:
+    source.connection.execute("create table public.t (id int, a int); create table public.u (id int)")
+    with psycopg.connect(source.dsn) as other:
+        other.execute("alter table public.t rename a to b")
+        older, locked = apply(source.dsn, install_sql())
+        other.rollback()
+    assert "transactions are older than the event triggers" in older
+    assert "no baseline for table public.t" in locked
+    assert [str(table) for table in source.read().tables] == [f"{source.name}.public.u"]
+
+
+def test_readings_of_the_catalogue_say_what_it_holds_and_prove_a_rename(source: Source) -> None:
+    source.connection.execute("create table public.t (id int, gone text, a numeric(8,2), z text)")
+    source.connection.execute("alter table public.t drop column gone")
+    table, absent = (TableId(database=source.name, schema="public", table=name) for name in ("t", "absent"))
+    (before,) = read_catalogue(source.dsn, [table, absent])
+    assert before.columns == ((1, "id", "integer"), (3, "a", "numeric(8,2)"), (4, "z", "text"))
+    assert (before.highest, set(before.dropped)) == (4, {2})
+    source.connection.execute("alter table public.t rename a to b; alter table public.t add column n int")
+    (after,) = read_catalogue(source.dsn, [table])
+    assert before.position < after.position
+    assert claims(before.tokens, before, after, ("id", "b", "z", "n")).same == {"id": "id", "b": "a", "z": "z"}
+    with psycopg.connect(source.dsn) as other:
+        other.execute("alter table public.t rename b to c")
+        assert read_catalogue(source.dsn, [table]) == ()
+        other.rollback()
+    with pytest.raises(SetupError, match="Cannot read the catalogue: the user may not"):
+        read_catalogue(psycopg.conninfo.make_conninfo(source.dsn, user=login(source)), [table])
+    with pytest.raises(SetupError, match="is not in database"):
+        read_catalogue(source.dsn, [TableId(database="elsewhere", schema="public", table="t")])
+    with pytest.raises(SetupError, match="Cannot read the catalogue"):
+        read_catalogue("host=127.0.0.1 port=1 connect_timeout=2", [table])
+
+
+def test_removal_script_runs_where_nothing_was_installed(source: Source) -> None:
+    assert apply(source.dsn, uninstall_sql("never there")) == ()

@@ -1,0 +1,46 @@
+"""What the scripts say, and what is refused, without a server."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
+from cdc_sync.errors import SetupError
+
+
+def test_without_a_connection_the_script_is_returned_and_nothing_is_done() -> None:
+    result = install_ddl_capture("postgresql", dsn=None)
+    assert (result.script, result.applied, result.warnings) == (install_sql(), False, ())
+    assert install_ddl_capture("postgres", dsn=None, uninstall=True).script == uninstall_sql()
+
+
+def test_the_schemas_name_is_quoted_wherever_it_stands() -> None:
+    for script in (install_sql('a"b {c}'), uninstall_sql('a"b {c}')):
+        assert '"a""b {c}"' in script
+        assert "{s" not in script
+
+
+@pytest.mark.parametrize("schema", ["", "pg_mine", "x" * 64, "a\0b", "a$b"])
+def test_names_that_postgres_refuses_are_refused(schema: str) -> None:
+    with pytest.raises(SetupError, match="this is no name for a schema"):
+        install_sql(schema)
+
+
+@pytest.mark.parametrize(("connector", "reason"), [("mariadb", "it needs none"), ("sqlserver", "for postgresql only")])
+def test_other_sources_are_refused_with_the_reason(connector: str, reason: str) -> None:
+    with pytest.raises(SetupError, match=reason):
+        install_ddl_capture(connector, dsn=None)
+
+
+def test_without_psycopg_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SetupError, match=r"psycopg is missing. Install it with pip install 'cdc-sync\[postgres\]'"):
+        apply("host=nowhere", install_sql())
+
+
+def test_a_server_that_is_not_there_is_told_without_the_connections_secrets() -> None:
+    with pytest.raises(SetupError, match="Cannot set up DDL capture") as caught:
+        apply("host=127.0.0.1 port=1 connect_timeout=2 password=hidden", install_sql())
+    assert "hidden" not in str(caught.value)

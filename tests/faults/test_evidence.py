@@ -1,0 +1,240 @@
+"""What a source tells of its columns, in time, late, twice or never, through the real job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from cdc_sync import commands
+from cdc_sync.config import parse_config
+from cdc_sync.history.history import History
+from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.state import TableStatus
+from cdc_sync.testing import TEXT, column
+from tests.conftest import Produce
+from tests.faults.told import ToldTable
+
+if TYPE_CHECKING:
+    from cdc_sync.context import Context
+    from cdc_sync.job import SyncJob
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+_CONFIG = """
+pipeline: {{name: p, state: '{folder}'}}
+kafka: {{bootstrap_servers: '{servers}', topic_pattern: '{prefix}\\..*'}}
+evidence: {{messages: [{prefix}.message], wait: {wait}}}
+tables: [{{pattern: '.*'{rule}}}]
+target: {{format: memory}}
+"""
+
+
+class Driven:
+    """A job whose batches the test drives, for one table."""
+
+    def __init__(self, job: SyncJob, context: Context, table: ToldTable, produce: Produce) -> None:
+        self.job, self.context, self.table, self._produce = job, context, table, produce
+        self._sent = {"rows": 0, "messages": 0}
+
+    def write(self) -> None:
+        """Let the events written since the last time reach Kafka."""
+        self._produce(self.table.topic, self.table.records[self._sent["rows"] :])
+        self._sent["rows"] = len(self.table.records)
+
+    def tell(self) -> None:
+        """Likewise the messages."""
+        self._produce(f"{self.table._prefix}.message", self.table.messages[self._sent["messages"] :])
+        self._sent["messages"] = len(self.table.messages)
+
+    def run(self) -> TableStatus:
+        """Process everything there is."""
+        names = self.context.kafka.matching_topics(self.context.config.kafka)
+        ends = self.context.kafka.ends([name for name in names if not name.endswith(".message")])
+        self.job.process({(topic, part): end for topic, parts in ends.items() for part, end in parts.items()})
+        (status,) = self.context.state.tables()
+        return status
+
+    @property
+    def history(self) -> History:
+        found = self.context.history.find(self.table.id)
+        assert found is not None
+        return found
+
+    def ids(self) -> dict[str, int]:
+        return {column.name: column.id for column in self.history.head.schema.live}
+
+    def rows(self) -> list[dict[str, object]]:
+        from cdc_sync.targets.memory import MemoryTarget
+
+        target = self.context.target
+        assert isinstance(target, MemoryTarget)
+        (sync,) = self.job.tables.all()
+        names = [column.name for column in self.history.head.schema.columns]
+        return sorted(
+            ({name: row[name] for name in names} for row in target.rows(sync.route.target)),
+            key=lambda row: str(row["id"]),
+        )
+
+
+class NewDriven(Protocol):
+    def __call__(self, prefix: str, *, wait: str = "60s", rule: str = "") -> Driven: ...
+
+
+@pytest.fixture
+def driven(kafka: KafkaServer, produce: Produce, spark: Callable[[], None], tmp_path: Path) -> Iterator[NewDriven]:
+    from cdc_sync.spark.session import build_session
+    from tests.corpus.runs import memory_job
+
+    with ExitStack() as stack:
+
+        def make(prefix: str, *, wait: str = "60s", rule: str = "") -> Driven:
+            text = _CONFIG.format(
+                folder=tmp_path / prefix, servers=kafka.bootstrap_servers, prefix=prefix, wait=wait, rule=rule
+            )
+            config = parse_config(text)
+            spark()
+            job, context = stack.enter_context(memory_job(config, build_session(config)))
+            made = Driven(job, context, ToldTable(prefix), produce)
+            made.table.insert(id=1, z="z", a="first")
+            return made
+
+        yield make
+
+
+def _said(history: History) -> list[tuple[str, str]]:
+    return [(item.subject, item.kind) for version in history.versions[1:] for item in version.evidence]
+
+
+def test_a_renamed_last_column_is_one_column(driven: NewDriven) -> None:
+    it = driven("renamed")
+    it.table.rename_column("a", "b")
+    it.table.insert(id=2, z="z", b="second")
+    it.tell()
+    it.write()
+
+    status = it.run()
+
+    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "b": 3})
+    assert [row["b"] for row in it.rows()] == ["first", "second"]
+    assert _said(it.history) == [("a", "message"), ("a", "considered")]
+
+
+def test_a_name_that_was_dropped_and_added_again_is_another_column(driven: NewDriven) -> None:
+    it = driven("again")
+    it.write()
+    it.run()
+    it.table.drop_column("a")
+    it.table.add_column(column("a", TEXT))
+    it.table.insert(id=2, z="z", a="second")
+    it.tell()
+    it.write()
+
+    status = it.run()
+
+    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "a": 4})
+    assert [row["a"] for row in it.rows()] == [None, "second"]
+    assert _said(it.history) == [("a", "message"), ("a", "message"), ("a", "considered")]
+
+
+def test_a_late_message_is_waited_for(driven: NewDriven) -> None:
+    it = driven("late")
+    it.table.insert(id=2, z="z", a="second")
+    it.table.rename_column("a", "b")
+    it.table.insert(id=3, z="z", b="third")
+    it.write()
+
+    waiting = it.run()
+
+    assert waiting.state == "waiting"
+    assert waiting.reason is not None
+    assert "the topic of logical messages" in waiting.reason
+    assert [row["a"] for row in it.rows()] == ["first", "second"], "what stands before the change is written"
+
+    it.tell()
+    it.job.catch_up()
+    (status,) = it.context.state.tables()
+
+    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "b": 3})
+    assert [row["b"] for row in it.rows()] == ["first", "second", "third"]
+
+
+def test_a_message_that_stays_away_leaves_the_policy_and_is_said_when_it_comes(driven: NewDriven) -> None:
+    it = driven("away", wait="0s")
+    it.table.rename_column("a", "b")
+    it.table.insert(id=2, z="z", b="second")
+    it.write()
+
+    status = it.run()
+
+    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "b": 4})
+    assert [(row["a"], row["b"]) for row in it.rows()] == [("first", None), (None, "second")]
+
+    it.tell()
+    it.table.insert(id=3, z="z", b="third")
+    it.write()
+    status = it.run()
+
+    assert status.state == "running"
+    assert any("are one column, as the source told later" in warning for warning in status.warnings)
+
+
+def test_a_message_that_shows_rows_were_taken_for_others_pauses(driven: NewDriven) -> None:
+    it = driven("taken")
+    it.write()
+    it.run()
+    it.table.drop_column("a")
+    it.table.add_column(column("a", TEXT))
+    it.table.insert(id=2, z="z", a="second")
+    it.write()
+    assert it.run().state == "running", "nothing shows yet"
+
+    it.tell()
+    it.table.insert(id=3, z="z", a="third")
+    it.write()
+    status = it.run()
+
+    assert status.state == "paused"
+    assert status.reason is not None
+    assert "only later the source told that it is another one: alter table t drop column a" in status.reason
+
+
+def test_repeated_messages_change_nothing(driven: NewDriven) -> None:
+    it = driven("repeated")
+    it.table.rename_column("a", "b")
+    it.table.insert(id=2, z="z", b="second")
+    it.table.rename_column("b", "c")
+    it.table.insert(id=3, z="z", c="third")
+    it.table.messages += it.table.messages
+    it.tell()
+    it.write()
+
+    status = it.run()
+
+    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "c": 3})
+    assert len(it.history.versions) == 3
+
+
+def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: NewDriven) -> None:
+    it = driven("against", rule=", renames: {a: b}")
+    it.table.drop_column("a")
+    it.table.add_column(column("b", TEXT))
+    it.table.insert(id=2, z="z", b="second")
+    it.tell()
+    it.write()
+
+    status = it.run()
+
+    assert status.state == "paused"
+    assert status.reason is not None
+    assert "the operator declared it (declared), but dropped: alter table t drop column a" in status.reason
+
+    commands.decide(it.context.config, "t", renames={}, not_same=("b",))
+    it.job.catch_up()
+    (status,) = it.context.state.tables()
+
+    assert (status.state, status.reason, it.ids()) == ("running", None, {"id": 1, "z": 2, "b": 4})
+    assert [row["b"] for row in it.rows()] == [None, "second"]

@@ -1,0 +1,75 @@
+"""A Postgres table whose DDL is told by logical messages, in the form of a plain event trigger."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
+from cdc_sync.testing.envelope import source_block
+
+_SCHEMA = {
+    "type": "struct",
+    "fields": [],
+    "optional": False,
+    "name": "io.debezium.connector.postgresql.MessageValue",
+}
+
+
+class ToldTable(SourceTable):
+    """Columns `id`, `z`, `a`, the numbers they have, and a message for every change of them.
+
+    Attributes:
+        numbers: name -> attnum.
+        messages: everything told so far, in order; records of the topic `<prefix>.message`.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        columns = [column("id", INT32, optional=False), column("z", TEXT), column("a", TEXT)]
+        super().__init__("t", columns, prefix=prefix, null_is_default=False)
+        self.numbers = {"id": 1, "z": 2, "a": 3}
+        self.messages: list[Record] = []
+        self._next = 4
+
+    def rename_column(self, old: str, new: str) -> None:
+        super().rename_column(old, new)
+        self.numbers = {new if name == old else name: number for name, number in self.numbers.items()}
+        self._tell(f"alter table t rename column {old} to {new}")
+
+    def drop_column(self, name: str) -> None:
+        super().drop_column(name)
+        del self.numbers[name]
+        self._tell(f"alter table t drop column {name}")
+
+    def add_column(self, added: ConnectSchema, *, initial: object = None) -> None:
+        super().add_column(added, initial=initial)
+        self.numbers[added.field or ""] = self._next
+        self._next += 1
+        self._tell(f"alter table t add column {added.field} text")
+
+    def _tell(self, query: str) -> None:
+        with self.wal.transaction():
+            source = source_block(
+                self.id,
+                prefix=self._prefix,
+                lsn=self.wal.advance(),
+                last_commit=self.wal.last_commit,
+                tx_id=self.wal.tx_id,
+                ts_us=self.wal.now_us,
+                snapshot="false",
+            )
+        content = {
+            "tag": "ALTER TABLE",
+            "object": "public.t",
+            "relid": "16409",
+            "cols": [
+                {"attnum": number, "name": name, "type": "text", "notnull": False}
+                for name, number in sorted(self.numbers.items(), key=lambda item: item[1])
+            ],
+            "query": query,
+        }
+        message = {"prefix": "ddl", "content": base64.b64encode(json.dumps(content).encode()).decode()}
+        payload = {"op": "m", "ts_ms": 0, "source": source | {"schema": "", "table": ""}, "message": message}
+        value = json.dumps({"schema": _SCHEMA, "payload": payload}, separators=(",", ":"))
+        self.messages.append(Record(key=None, value=value.encode()))

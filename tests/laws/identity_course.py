@@ -1,0 +1,155 @@
+"""What a source went through, as its readers see it: row events, and what it said of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cdc_sync.debezium.conversions import EventSchema, WireColumn
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.records import SchemaChangeRecord
+from cdc_sync.sighting import Sighting
+from tests.laws.identity_model import KINDS, Col
+
+DATABASE = "shop"
+NAME = "t"
+POSTGRES = TableId(database=DATABASE, schema="public", table=NAME)
+MYSQL = TableId(database=DATABASE, schema="", table=NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row event of the table.
+
+    Attributes:
+        columns: those it shows.
+        known_at: LSN of its transaction's commit; nobody sees the row before.
+    """
+
+    position: SourcePosition
+    kafka: KafkaPosition
+    snapshot: bool
+    columns: tuple[Col, ...]
+    known_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What Postgres' event trigger knows about one command, or about a table when it is installed.
+
+    Attributes:
+        tag: of the command; empty for what is told when the trigger is installed.
+        object: the command's object identity, as `pg_event_trigger_ddl_commands` shows it.
+        columns: all that the relation has after the command; None after a DROP TABLE.
+    """
+
+    position: SourcePosition
+    tag: str
+    object: str
+    table: str
+    relid: int
+    columns: tuple[Col, ...] | None
+    statement: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What Postgres' catalogue shows from a commit on.
+
+    Attributes:
+        columns: None while no table has the name.
+        highest: the highest attnum ever given.
+    """
+
+    position: SourcePosition
+    relid: int
+    columns: tuple[Col, ...] | None
+    highest: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """One generated history of one table.
+
+    Attributes:
+        connector: `postgresql`, `mysql` or `mariadb`.
+        rows: in source order.
+        told: Postgres' messages, in source order.
+        states: of Postgres' catalogue, in source order.
+        changes: the schema-change topic of MySQL and MariaDB, in its order.
+        themes: what was done, for counting.
+        statements: as they were given to the source, those of other sessions and of the capture's own left out.
+        final: the tables at the end, by name, for comparing with a real database.
+        partitions: of the table's topic.
+        pick: an integer for whatever else has to be chosen.
+    """
+
+    connector: str
+    rows: tuple[Row, ...]
+    told: tuple[Told, ...] = ()
+    states: tuple[State, ...] = ()
+    changes: tuple[SchemaChangeRecord, ...] = ()
+    themes: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    final: tuple[tuple[str, tuple[Col, ...]], ...] = ()
+    partitions: int = 1
+    pick: int = 0
+
+    @property
+    def table(self) -> TableId:
+        return POSTGRES if self.connector == "postgresql" else MYSQL
+
+
+def shown(columns: list[Col], *, snapshot: bool, connector: str) -> tuple[Col, ...]:
+    """Return the columns that a row event shows."""
+    hides = connector == "postgresql" and not snapshot
+    return tuple(c for c in columns if not c.is_excluded and not (hides and c.generated))
+
+
+@lru_cache(maxsize=100_000)
+def schema_of(shape: tuple[tuple[str, str, bool], ...]) -> EventSchema:
+    return EventSchema(
+        columns=tuple(
+            WireColumn(name=name, field=name, wire=KINDS[kind].wire, optional=not key) for name, kind, key in shape
+        ),
+        key=tuple(name for name, _, key in shape if key),
+        envelope_name="shop.public.t.Envelope",
+    )
+
+
+def shape_of(row: Row) -> tuple[tuple[str, str, bool], ...]:
+    return tuple((column.name, column.kind, column.key) for column in row.columns)
+
+
+def sightings(course: Course, told: list[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
+    """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`."""
+    previous: Row | None = None
+    streamed_before = streamed = False
+    boundaries = iter(sorted(told))
+    boundary = next(boundaries, None)
+    for row in course.rows:
+        passed = False
+        while boundary is not None and boundary <= row.position:
+            passed, boundary = True, next(boundaries, None)
+        if previous is not None and shape_of(previous) != shape_of(row):
+            streamed_before, streamed = streamed, False
+        if previous is None or passed or shape_of(previous) != shape_of(row):
+            yield row, sighting(course, row, before_seen_in_stream=streamed_before or streamed)
+        streamed = streamed or not row.snapshot
+        previous = row
+
+
+def sighting(course: Course, row: Row, *, before_seen_in_stream: bool = True) -> Sighting:
+    shape = shape_of(row)
+    return Sighting(
+        table=course.table,
+        position=row.position,
+        kafka=row.kafka,
+        schema=schema_of(shape),
+        fingerprint=str(hash(shape)),
+        snapshot=row.snapshot,
+        append_only=course.connector == "postgresql",
+        partitions=course.partitions,
+        before_seen_in_stream=before_seen_in_stream,
+    )

@@ -1,0 +1,268 @@
+"""Random lives of a Postgres table: transactions with DDL in them, and what each side sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
+
+from cdc_sync.events import KafkaPosition, SourcePosition
+from tests.laws.identity_course import NAME, Course, Row, State, Told, shown
+from tests.laws.identity_model import KINDS, Col, Database, Drawer, Relation
+
+Op: TypeAlias = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Something in the transaction that is open."""
+
+    lsn: int
+    tag: str | None
+    """None for a row."""
+    object: str = ""
+    table: str = ""
+    relid: int = 0
+    columns: tuple[Col, ...] | None = ()
+    statement: str = ""
+
+
+class Session:
+    """A table's owner at work: transactions, what stands in the log of them, and what the catalogue shows."""
+
+    def __init__(self, random: Random, *, reveal: bool) -> None:
+        self.random = random
+        self.draw = Drawer(random, reveal)
+        self.database = Database()
+        self.lsn = random.randrange(10_000, 20_000)
+        self.last_commit: int | None = None
+        self.open: list[_Written] = []
+        self.rows: list[Row] = []
+        self.told: list[Told] = []
+        self.states: list[State] = []
+        self.themes: list[str] = []
+        self.statements: list[str] = []
+        self.partitions = 2 if self.draw.chance(0.3) else 1
+        self.offsets = [0] * self.partitions
+
+    # what stands in the log
+
+    def step(self) -> int:
+        self.lsn += self.random.randrange(8, 900, 8)
+        return self.lsn
+
+    def commit(self) -> None:
+        if self.draw.chance(0.15):  # another transaction, begun later, is committed before this one
+            self.last_commit = self.step()
+        commit = self.step()
+        for item in self.open:
+            position = self.position(item.lsn)
+            if item.tag is None:
+                self.row_at(position, item.columns or (), known_at=commit)
+            else:
+                self.told.append(
+                    Told(
+                        position=position,
+                        tag=item.tag,
+                        object=item.object,
+                        table=item.table,
+                        relid=item.relid,
+                        columns=item.columns,
+                        statement=item.statement,
+                    )
+                )
+        self.open.clear()
+        self.last_commit = commit
+        self.state()
+
+    def position(self, lsn: int) -> SourcePosition:
+        return SourcePosition(kind="postgresql", parts=(lsn if self.last_commit is None else self.last_commit, lsn))
+
+    def row_at(
+        self, position: SourcePosition, columns: tuple[Col, ...], *, known_at: int, snapshot: bool = False
+    ) -> None:
+        partition = self.random.randrange(self.partitions)
+        kafka = KafkaPosition(topic=NAME, partition=partition, offset=self.offsets[partition])
+        self.offsets[partition] += 1
+        self.rows.append(
+            Row(position=position, kafka=kafka, snapshot=snapshot, columns=columns, known_at=known_at)
+        )  # fmt: skip
+
+    def state(self) -> None:
+        relation = self.database.tables.get(NAME)
+        state = State(
+            position=SourcePosition(kind="postgresql", parts=(self.lsn, self.lsn)),
+            relid=relation.oid if relation else 0,
+            columns=tuple(relation.columns) if relation else None,
+            highest=relation.last_number if relation else 0,
+        )
+        if not self.states or (self.states[-1].relid, self.states[-1].columns) != (state.relid, state.columns):
+            self.states.append(state)
+
+    # statements
+
+    @property
+    def table(self) -> Relation:
+        return self.database.tables[NAME]
+
+    def told_of(self, tag: str, name: str, statement: str, *, member: str = "") -> None:
+        relation = self.database.tables[name]
+        object_ = f"public.{quoted(name)}" + (f".{quoted(member)}" if member else "")
+        self.open.append(
+            _Written(self.step(), tag, object_, name, relation.oid, tuple(relation.columns), statement)
+        )  # fmt: skip
+        self.statements.append(statement)
+
+    def row(self) -> None:
+        if NAME in self.database.tables:
+            visible = shown(self.table.columns, snapshot=False, connector="postgresql")
+            self.open.append(_Written(self.step(), None, columns=visible))
+
+    def add(self, name: str, kind: str, *, generated: bool = False) -> None:
+        self.database.append(self.table, self.database.new_column(name, kind, generated=generated))
+        what = " generated always as (null) stored" if generated else ""
+        self.told_of("ALTER TABLE", NAME, f"alter table t add {quoted(name)} {KINDS[kind].postgres}{what}")
+
+    def drop(self, name: str) -> None:
+        self.table.drop(name)
+        self.told_of("ALTER TABLE", NAME, f"alter table t drop column {quoted(name)}")
+
+    def rename(self, old: str, new: str) -> None:
+        self.table.change(old, name=new)
+        self.told_of("ALTER TABLE", NAME, f"alter table t rename {quoted(old)} to {quoted(new)}", member=new)
+
+    def retype(self, name: str) -> None:
+        wider = KINDS[self.table.named(name).kind].wider
+        if wider is not None:
+            self.table.change(name, kind=wider)
+            self.told_of("ALTER TABLE", NAME, f"alter table t alter {quoted(name)} type {KINDS[wider].postgres}")
+
+    def create(self, name: str, columns: list[Col]) -> None:
+        self.database.create(name, columns)
+        self.told_of("CREATE TABLE", name, f"create table {name} ({', '.join(map(_definition, columns))})")
+
+    def drop_table(self, name: str) -> None:
+        relation = self.database.tables.pop(name)
+        statement = f"drop table {name}"
+        self.open.append(_Written(self.step(), "DROP TABLE", f"public.{name}", name, relation.oid, None, statement))
+        self.statements.append(statement)
+
+    def rename_table(self, old: str, new: str) -> None:
+        self.database.tables[new] = self.database.tables.pop(old)
+        self.told_of("ALTER TABLE", new, f"alter table {old} rename to {new}")
+
+    # what is done
+
+    def course(self) -> Course:
+        return Course(
+            connector="postgresql",
+            rows=tuple(self.rows),
+            told=tuple(self.told),
+            states=tuple(self.states),
+            themes=tuple(self.themes),
+            statements=tuple(self.statements),
+            final=tuple((name, tuple(relation.columns)) for name, relation in sorted(self.database.tables.items())),
+            partitions=self.partitions,
+            pick=self.random.randrange(2**30),
+        )
+
+    def begin(self) -> None:
+        """Create the table; the connector streams from then on, or takes a snapshot later."""
+        self.create(NAME, self.draw.columns(self.database))
+        self.commit()
+        if self.draw.chance(0.4):
+            self.themes.append("created in the stream")
+        else:
+            self.themes.append("snapshot")
+            for _ in range(self.random.choice((0, 0, 1, 3))):
+                self.simple()()
+            self.commit()
+            self.told.clear()
+            self.rows.clear()
+            self.offsets = [0] * self.partitions
+            self.last_commit = None
+            at = self.position(self.step())
+            columns = shown(self.table.columns, snapshot=True, connector="postgresql")
+            for _ in range(self.random.randint(1, 2)):
+                self.row_at(at, columns, known_at=self.lsn, snapshot=True)
+            if self.draw.chance(0.5):
+                self.row()
+                self.commit()
+            self.open.append(
+                _Written(self.step(), "", f"public.{NAME}", NAME, self.table.oid, tuple(self.table.columns))
+            )
+            self.commit()
+        if self.draw.chance(0.8):
+            self.row()
+            self.commit()
+
+    def round(self, ops: list[Op]) -> None:
+        """Carry statements out, in one transaction or one after the other; then write rows, or not."""
+        rolled_back = self.draw.chance(0.08)
+        together = rolled_back or self.draw.chance(0.4)
+        saved, said = self.database.saved(), len(self.statements)
+        for op in ops:
+            op()
+            if self.draw.chance(0.12):
+                self.row()
+            if not together:
+                self.commit()
+        if rolled_back:
+            self.themes.append("rolled back")
+            self.undo(saved, 0, said)
+        elif together:
+            self.undone_part()
+            self.commit()
+        for _ in range(self.random.choice((0, 1, 1, 1, 2))):
+            self.row()
+            self.commit()
+
+    def undone_part(self) -> None:
+        """Do something behind a savepoint and take it back."""
+        if self.draw.chance(0.1):
+            saved, written, said = self.database.saved(), len(self.open), len(self.statements)
+            for _ in range(self.random.randint(1, 2)):
+                self.simple()()
+            self.row()
+            self.undo(saved, written, said)
+            self.themes.append("rolled back to a savepoint")
+
+    def undo(self, saved: dict[str, Relation], written: int, said: int) -> None:
+        self.database.tables = saved
+        del self.open[written:], self.statements[said:]
+
+    def simple(self) -> Op:
+        """Draw one statement; it chooses its column when it runs."""
+        return self.random.choice((self.some_add, self.some_drop, self.some_rename, self.some_rename, self.some_retype))
+
+    def some_add(self) -> None:
+        hidden = self.draw.hides()
+        name = self.draw.name(self.table, hidden=hidden)
+        self.add(name, self.draw.kind(), generated=not hidden and self.draw.chance(0.04))
+
+    def some_drop(self) -> None:
+        for column in self.draw.pick(self.table):
+            self.drop(column.name)
+
+    def some_rename(self) -> None:
+        for column in self.draw.pick(self.table):
+            self.rename(column.name, self.draw.renamed(self.table, column))
+
+    def some_retype(self) -> None:
+        for column in self.draw.pick(self.table):
+            self.retype(column.name)
+
+
+def quoted(name: str) -> str:
+    plain = name.isascii() and name.isidentifier() and name == name.lower() and name not in _RESERVED
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+_RESERVED = frozenset(("order", "select", "to", "column"))
+
+
+def _definition(column: Col) -> str:
+    what = " primary key" if column.key else ""
+    what = " generated always as (null) stored" if column.generated else what
+    return f"{quoted(column.name)} {KINDS[column.kind].postgres}{what}"

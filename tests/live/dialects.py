@@ -1,0 +1,149 @@
+"""How the two databases say what is done to a table."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.live.model import KEY, Known
+
+_DEFAULTS = {
+    "int": "7",
+    "long": "5000000000",
+    "money": "0.50",
+    "sum": "12345678.25",
+    "float": "0.25",
+    "double": "-1.5",
+    "text": "'n/a'",
+    "day": "'2020-02-29'",
+}
+_VALUES: dict[str, Callable[[random.Random], object]] = {
+    "int": lambda chance: chance.randrange(-(2**31), 2**31),
+    "long": lambda chance: chance.randrange(-(2**63), 2**63),
+    "money": lambda chance: f"{chance.randrange(-(10**8), 10**8) / 100:.2f}",
+    "sum": lambda chance: f"{chance.randrange(-(10**9), 10**9)}.{chance.randrange(100):02}",
+    # Six digits: a snapshot of MariaDB shows no more of a float.
+    "float": lambda chance: chance.randrange(-4000, 4000) / 4,
+    "double": lambda chance: chance.randrange(-(10**12), 10**12) / 8,
+    "text": lambda chance: chance.choice(("", "a", "it''s", "ü ☀", "null", "x" * 30)) + str(chance.randrange(1000)),
+    "day": lambda chance: f"{chance.randrange(1950, 2050)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}",
+}
+
+
+def value(kind: str, chance: random.Random) -> str:
+    """Return a random value as SQL."""
+    found = _VALUES[kind](chance)
+    return f"'{found}'" if kind in ("text", "day") else str(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postgres:
+    """Clauses behind `alter table t`, of which a rename stands alone."""
+
+    chance: random.Random
+    can_place = False
+    renames_alone = True
+    types = {
+        KEY: "integer",
+        "int": "integer",
+        "long": "bigint",
+        "money": "numeric(8,2)",
+        "sum": "numeric(12,2)",
+        "float": "real",
+        "double": "double precision",
+        "text": "text",
+        "day": "date",
+    }
+
+    @staticmethod
+    def quoted(name: str) -> str:
+        return '"{}"'.format(name.replace('"', '""'))
+
+    def add(self, column: Known, *, default: bool, after: str | None) -> str:
+        clause = f"add column {self.quoted(column.name)} {self.types[column.kind]}"
+        return f"{clause} default {_DEFAULTS[column.kind]}" if default else clause
+
+    def drop(self, column: Known) -> str:
+        return f"drop column {self.quoted(column.name)}"
+
+    def rename(self, column: Known, name: str) -> str:
+        return f"rename column {self.quoted(column.name)} to {self.quoted(name)}"
+
+    def retype(self, column: Known) -> str:
+        return f"alter column {self.quoted(column.name)} type {self.types[column.kind]}"
+
+    def noise(self, table: str, column: Known) -> str:
+        return self.chance.choice(
+            (
+                f"comment on column {table}.{self.quoted(column.name)} is 'rename column a to b'",
+                f"alter table {table} alter column {self.quoted(column.name)} set statistics 50",
+                f"alter table {table} set (fillfactor = 90)",
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mariadb:
+    """Clauses behind `alter table t`; the texts vary, for they are all that is known of a rename."""
+
+    chance: random.Random
+    can_place = True
+    renames_alone = False
+    types = {
+        KEY: "int",
+        "int": "int",
+        "long": "bigint",
+        "money": "decimal(8,2)",
+        "sum": "decimal(12,2)",
+        "float": "float",
+        "double": "double",
+        "text": "varchar(60)",
+        "day": "date",
+    }
+
+    @staticmethod
+    def quoted(name: str) -> str:
+        return "`{}`".format(name.replace("`", "``"))
+
+    def add(self, column: Known, *, default: bool, after: str | None) -> str:
+        clause = f"{self._word('add')} {self.quoted(column.name)} {self.types[column.kind]}"
+        return (f"{clause} default {_DEFAULTS[column.kind]}" if default else clause) + self._place(after)
+
+    def drop(self, column: Known) -> str:
+        return f"{self._word('drop')} {self.quoted(column.name)}"
+
+    def rename(self, column: Known, name: str) -> str:
+        if self.chance.random() < 0.5:
+            return f"rename column {self.quoted(column.name)} to {self.quoted(name)}"
+        null = "not null" if column.kind == KEY else "null"
+        type_ = self.types[column.kind]
+        return f"{self._word('change')} {self.quoted(column.name)} {self.quoted(name)} {type_} {null}"
+
+    def retype(self, column: Known, after: str | None = None) -> str:
+        return f"{self._word('modify')} {self.quoted(column.name)} {self.types[column.kind]}" + self._place(after)
+
+    def noise(self, table: str, column: Known) -> str:
+        return self.chance.choice(
+            (
+                f"create index i{self.chance.randrange(10**9)} on {table} ({self.quoted(column.name)})",
+                f"alter table {table} comment 'rename column a to b'",
+                f"alter table {table} engine = innodb",
+            )
+        )
+
+    def _word(self, word: str) -> str:
+        said = self.chance.choice((word, word.upper(), f"/* {word} */ {word}"))
+        return said + self.chance.choice((" column", " COLUMN", ""))
+
+    def _place(self, after: str | None) -> str:
+        match after:
+            case None:
+                return ""
+            case "":
+                return " first"
+            case _:
+                return f" after {self.quoted(after)}"
+
+
+Dialect = Postgres | Mariadb
