@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition
 from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.proof import Behind, prove
+from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities
@@ -162,8 +162,9 @@ def _next(
     if patient and behind and not _shows(head.schema, seen):
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
+    anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
-        append_only=sighting.append_only,
+        append_only=sighting.append_only and not anew,
         snapshot_boundary=boundary,
         renames=route.renames,
         drops=route.drops,
@@ -187,7 +188,8 @@ def _next(
     after = derive(head.schema, seen, alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
     if not changes:
-        return None
+        interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
+        return _version(sighting, head.number + 1, after, (), (_INTERRUPTED,)) if interrupted else None
     refused = refused_key(changes, head.schema, sighting) or refused_change(changes, head.schema, after, capabilities)
     if refused is not None:
         return refused
@@ -198,6 +200,13 @@ def _next(
         *reasons,
     )
     return _version(sighting, head.number + 1, after, changes, evidence)
+
+
+_INTERRUPTED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; what the source tells of its columns is no proof across this event",
+)
 
 
 def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:

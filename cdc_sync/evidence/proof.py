@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
-from cdc_sync.events import SourcePosition
+from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -76,10 +77,38 @@ def known_tokens(history: History, log: ColumnLog) -> dict[int, Token]:
 
 def tokens_at(version: Version, log: ColumnLog) -> Mapping[str, Token]:
     """Return the tokens of a version's columns by name, as far as the log has them."""
+    shown = [column.name for column in version.schema.live]
     structure = log.at(version.table, version.position)
     if structure is None:
-        return log.before(version.table, tuple(column.name for column in version.schema.live))
+        return log.before(version.table, tuple(shown))
+    if not _is_within(shown, [column.name for column in structure.columns]):
+        return {}  # something is missing from the log before the version
     return {column.name: column.token for column in structure.columns}
+
+
+def is_interrupted(history: History, log: ColumnLog, position: SourcePosition) -> bool:
+    """Whether a log knows the columns of the newest version only from this event on, or by tokens of another era.
+
+    The event shows these columns, so their names were taken for the same, as everywhere where nothing else is proven.
+    """
+    structure = log.at(history.table, position)
+    if position.kind != _COORDINATES[log.kind] or structure is None:
+        return False
+    now = {column.id: structure.token(column.name) for column in history.head.schema.live}
+    known = known_tokens(history, log)
+    return all(now.values()) and any(
+        id_ not in known or (token is not None and known[id_].era != token.era) for id_, token in now.items()
+    )
+
+
+def was_made_anew(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> bool:
+    """Whether another table took the place of this one between two positions: places of columns prove nothing then."""
+    before = log.at(table, after)
+    steps = [*([] if before is None else [before]), *log.between(table, after, upto)]
+    if any(not structure.columns for structure in steps):
+        return True
+    tokens = [{column.token for column in structure.columns} for structure in steps]
+    return any(one.isdisjoint(other) for one, other in pairwise(tokens))
 
 
 def _is_live(schema: InternalSchema, id_: int) -> bool:
@@ -118,8 +147,8 @@ def _unexplained_type(
         if (
             tracked is not None
             and not tracked.retired
-            and now.token in former
-            and former[now.token] == now.type
+            and now.type
+            and former.get(now.token) == now.type
             and without_ids(tracked.type) != column.type
         ):
             return f"it shows no change of the type of column {column.name!r}"
@@ -143,6 +172,8 @@ def _compared(
     for id_, token in known.items():
         column = head.schema.column(id_)
         if token in index_of:
+            if column.retired and _is_held(head.schema, seen.columns[index_of[token]].name, known, token):
+                continue  # another id has its place and its newer rows; `decide` joins the two
             same[id_] = index_of[token]
             reasons[id_] = told.of(token, column, seen.columns[same[id_]].name)
         elif token in there:
@@ -158,6 +189,12 @@ def _compared(
         if token is not None and token not in known.values() and whole and known_eras == {token.era}
     }
     return Proof(kind=log.kind, same=same, gone=gone, hidden=hidden, new=new, reasons=reasons)
+
+
+def _is_held(schema: InternalSchema, name: str, known: Mapping[int, Token], token: Token) -> bool:
+    """Whether a live column stands for a name, and nothing proves that it is another one than the token's."""
+    holder = schema.find(name)
+    return holder is not None and not holder.retired and known.get(holder.id, token) == token
 
 
 class _Told:

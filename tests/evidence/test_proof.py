@@ -8,14 +8,14 @@ import pytest
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token, structures_behind
-from cdc_sync.evidence.proof import Behind, prove
+from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.schema.alignment import Proof
-from cdc_sync.schema.changes import RetireColumn
+from cdc_sync.schema.changes import AddColumn, RetireColumn
 from cdc_sync.schema.evolve import apply_all
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import INT64
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import INT32, INT64
 from tests.schema.tables import known, seen
 
 T = TableId(database="inv", schema="", table="t")
@@ -106,9 +106,9 @@ class TestWhatIsProven:
         proof = proven("id a", "id b", log((5, "id=1 a=2", ""), (20, "id=x:1 b=x:2", "who knows")))
         assert (proof.same, proof.gone, proof.new, proof.hidden) == ({}, {}, {}, {})
 
-    def test_nothing_is_new_while_a_known_column_has_no_token(self) -> None:
+    def test_a_log_that_does_not_fit_the_version_proves_nothing(self) -> None:
         proof = proven("id a z", "id b z", log((5, "id=1 a=2", ""), (20, "id=1 b=4 z=3", "?")))
-        assert (proof.same, proof.gone, proof.new) == ({1: 0}, {2: "? (binlog:1/20/0)"}, {})
+        assert (proof.same, proof.gone, proof.new) == ({}, {}, {})
 
     def test_a_reading_tells_of_columns_seen_before_it(self) -> None:
         proof = proven("id a", "id b", log((15, "id=1 a=2", ""), (20, "id=1 b=2", "a to b")))
@@ -134,6 +134,43 @@ class TestWhatIsProven:
         proof = prove(recorded.extended(second), seen("id a"), found, at(30))
         assert isinstance(proof, Proof)
         assert proof.same == {1: 0, 2: 1}
+
+    def test_a_retired_column_does_not_push_out_the_one_that_took_its_place(self) -> None:
+        recorded = history(known("id a"))
+        added = Column(id=3, name="b", type=INT32)
+        changes = (RetireColumn(id=2, name="a"), AddColumn(column=added, after=2))
+        schema = apply_all(recorded.head.schema, changes)
+        split = replace(recorded.head, number=2, schema=schema, changes=changes, position=at(25))
+        found = log((5, "id=1 a=2", ""), (20, "id=1 b=2", "a to b"))
+        proof = prove(recorded.extended(split), seen("id b"), found, at(30))
+        assert isinstance(proof, Proof)
+        assert proof.same == {1: 0, 3: 1}
+
+
+class TestInterruptions:
+    def test_tokens_of_another_era_are_taken_over_by_name(self) -> None:
+        found = log((5, "id=1 a=2", ""), (20, "id=x:1 a=x:3", ""))
+        assert is_interrupted(history(known("id a")), found, at(30))
+        assert not is_interrupted(history(known("id a")), found, at(15))
+
+    def test_columns_that_were_not_known_before_are_too(self) -> None:
+        assert is_interrupted(history(known("id a")), log((20, "id=1 a=2", "something")), at(30))
+
+    def test_known_tokens_are_no_interruption(self) -> None:
+        found = log((5, "id=1 a=2", ""), (20, "id=1 a=3", "drop and add"))
+        assert not is_interrupted(history(known("id a")), found, at(30))
+
+    def test_a_log_without_the_columns_is_none(self) -> None:
+        assert not is_interrupted(history(known("id a")), log((20, "id=1", "something")), at(30))
+
+    def test_a_table_that_was_dropped_or_exchanged_was_made_anew(self) -> None:
+        for between in ("", "id=7 a=8", "id=x:1 a=x:2"):
+            found = log((5, "id=1 a=2", ""), (20, between, "something"))
+            assert was_made_anew(found, T, at(10), at(30))
+            assert not was_made_anew(found, T, at(10), at(15))
+
+    def test_a_table_that_kept_a_column_was_not(self) -> None:
+        assert not was_made_anew(log((5, "id=1 a=2", ""), (20, "id=1 b=3", "most of it")), T, at(10), at(30))
 
 
 class TestWhatIsMissing:
