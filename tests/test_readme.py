@@ -15,8 +15,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_configuration_loads_and_routes_as_it_says() -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    config = parse_config(example, path="README.md", environ={"KAFKA_PASSWORD": "secret"})
+    example, evidence = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    config = parse_config(example + evidence, path="README.md", environ={"KAFKA_PASSWORD": "secret"})
     routed = route(config, TableId(database="shop", schema="public", table="orders"))
     assert routed is not None
     assert routed.target == TargetName(namespace="shop", name="orders")
@@ -24,8 +24,8 @@ def test_the_configuration_loads_and_routes_as_it_says() -> None:
 
 
 def test_every_command_it_lists_exists(capsys) -> None:  # type: ignore[no-untyped-def]
-    commands = re.findall(r"^\| `cdc-sync (\w+)", README, re.MULTILINE)
-    assert len(commands) == 7
+    commands = re.findall(r"^\| `cdc-sync ([\w-]+)", README, re.MULTILINE)
+    assert len(commands) == 9
     main(["--help"])
     shown = capsys.readouterr().out
     assert [name for name in commands if name not in shown] == []

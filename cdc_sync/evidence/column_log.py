@@ -7,9 +7,10 @@ compared, because something in between was not understood.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cdc_sync.events import SourcePosition, TableId
@@ -80,6 +81,22 @@ class Unread:
 BeforeFirst: TypeAlias = Callable[[TableId, tuple[str, ...]], Mapping[str, Token] | None]
 
 
+def avro_name(name: str) -> str:
+    """Return a column's name as connectors adjust it for Avro: what Avro does not allow becomes `_`.
+
+    Source: Debezium, `SchemaNameAdjuster` (`field.name.adjustment.mode=avro`), and real captures; Java sees a character
+    beyond the 16-bit plane as two.
+    """
+    found = re.sub(r"[^A-Za-z0-9_]", lambda match: "_" if match[0] <= "\uffff" else "__", name)
+    return f"_{found}" if found[:1].isdigit() else found
+
+
+def _with_avro_names(structure: Structure) -> Structure:
+    columns = tuple(replace(column, name=avro_name(column.name)) for column in structure.columns)
+    distinct = len({column.name for column in columns}) == len(columns)
+    return replace(structure, columns=columns if distinct else ())
+
+
 class ColumnLog:
     """Structures of many tables from one kind of source, in source order. Never changed once built."""
 
@@ -102,6 +119,7 @@ class ColumnLog:
         """
         self.kind: SourceKind = kind
         self._before_first = before_first
+        self._adjusted: ColumnLog | None = None
         self.unread = tuple(unread)
         by_table: dict[TableId, dict[SourcePosition, Structure]] = {}
         for structure in structures:
@@ -124,6 +142,16 @@ class ColumnLog:
         found = self.of(table)
         place = bisect_right([structure.position for structure in found], position)
         return found[place - 1] if place else None
+
+    def with_avro_names(self) -> ColumnLog:
+        """Return the log with column names as connectors adjust them for Avro; the same value at every call.
+
+        A structure in which two names would become one tells nothing.
+        """
+        if self._adjusted is None:
+            found = (structure for structures in self._by_table.values() for structure in structures)
+            self._adjusted = ColumnLog(self.kind, map(_with_avro_names, found), self.unread)
+        return self._adjusted
 
     def before(self, table: TableId, names: tuple[str, ...]) -> Mapping[str, Token]:
         """Return what is certain of the columns a table had before its first structure.

@@ -53,7 +53,10 @@ def prove(history: History, seen: ObservedSchema, log: ColumnLog, position: Sour
         return Behind(kind=log.kind, reason="it holds nothing about the table up to this event")
     missing = _missing(after, seen)
     if missing is not None:
-        return Behind(kind=log.kind, reason=missing)
+        log = log.with_avro_names()
+        after = log.at(history.table, position)
+        if after is None or _missing(after, seen) is not None:
+            return Behind(kind=log.kind, reason=missing)
     known = known_tokens(history, log)
     unchanged = _unexplained_type(history, seen, log, after, known)
     if unchanged is not None:

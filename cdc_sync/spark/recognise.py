@@ -31,7 +31,7 @@ def may_be_key_update(headers: Column) -> Column:
 
 def is_text(data: Column) -> Column:
     """Return whether bytes are UTF-8."""
-    return F.encode(F.decode(data, "UTF-8"), "UTF-8") == data
+    return F.decode(data, "UTF-8").cast("binary") == data
 
 
 def digest(*, headers: bool) -> Column:

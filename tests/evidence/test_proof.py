@@ -146,6 +146,24 @@ class TestWhatIsProven:
         assert isinstance(proof, Proof)
         assert proof.same == {1: 0, 3: 1}
 
+    def test_names_that_a_connector_adjusted_for_avro_are_found(self) -> None:
+        odd = ColumnLog(
+            "ddl",
+            (
+                Structure(
+                    table=T,
+                    position=at(pos),
+                    columns=tuple(
+                        LoggedColumn(name=name, token=Token(era="", number=number)) for number, name in enumerate(names)
+                    ),
+                    statement=statement,
+                    reading=not statement,
+                )
+                for pos, names, statement in ((5, ("id", "a b"), ""), (20, ("id", "1é"), "a b to 1é"))
+            ),
+        )
+        assert proven("id a_b", "id _1_", odd).same == {1: 0, 2: 1}
+
 
 class TestInterruptions:
     def test_tokens_of_another_era_are_taken_over_by_name(self) -> None:
