@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,7 @@ from structlog import get_logger
 from cdc_sync.config.models import Evidence
 from cdc_sync.errors import WireError
 from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.column_log import ColumnLog, Unread
 from cdc_sync.evidence.ddl_log import DdlLog
 from cdc_sync.evidence.ddl_records import schema_change
 from cdc_sync.evidence.messages import MessageLog, logical_message
@@ -21,6 +21,8 @@ from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
 
 _AT_ONCE = 5_000
+_REPORTED = 20
+"""Statements of one reading that are logged one by one."""
 
 
 @dataclass(slots=True)
@@ -80,9 +82,9 @@ class EvidenceTopics:
                 if topic is None or topic.id != ids.get(name):
                     topic = self._topics[name] = _opened(name, self._kinds[name], ids.get(name))
                 if self._read(topic, partitions, beginnings.get(name, {})):
+                    known = len(topic.log.unread)
                     topic.log = topic.builder.log()
-                    for unread in topic.log.unread:
-                        get_logger().debug("statement not understood", topic=name, text=unread.text, why=unread.reason)
+                    _report(name, topic.log.unread[known:])
             self._logs = tuple(self._topics[name].log for name in self._kinds)
 
     def _read(self, topic: _Topic, ends: Mapping[int, int], beginnings: Mapping[int, int]) -> bool:
@@ -96,15 +98,23 @@ class EvidenceTopics:
                 found = True
             while start < end:
                 upto = min(end, start + _AT_ONCE)
-                records = self._kafka.read(topic.name, partition, start, upto)
-                if len(records) < upto - start and self._kafka.is_compacted(topic.name):
-                    _gap(topic)
-                for record in records:
-                    self._add(topic, record)
+                self._take(topic, self._kafka.read(topic.name, partition, start, upto), start, upto)
                 start = upto
                 found = True
             topic.next[partition] = end
         return found
+
+    def _take(self, topic: _Topic, records: Sequence[Record], start: int, end: int) -> None:
+        """Add a range's records; where some are missing, they may have been compacted away."""
+        may_be_lost = len(records) < end - start and self._kafka.is_compacted(topic.name)
+        expected = start
+        for record in records:
+            if may_be_lost and record.offset != expected:
+                _gap(topic)
+            self._add(topic, record)
+            expected = record.offset + 1
+        if may_be_lost and expected != end:
+            _gap(topic)
 
     def _add(self, topic: _Topic, record: Record) -> None:
         if record.value is None:
@@ -119,6 +129,21 @@ class EvidenceTopics:
         except WireError as error:
             get_logger().warning("record of an evidence topic cannot be read", at=str(at), error=str(error))
             _gap(topic)
+
+
+def _report(topic: str, unread: Sequence[Unread]) -> None:
+    for item in unread[:_REPORTED]:
+        tables = ", ".join(map(str, item.tables)) or None
+        get_logger().warning(
+            "statement not understood",
+            topic=topic,
+            tables=tables,
+            text=item.text,
+            why=item.reason,
+            at=str(item.position),
+        )
+    if len(unread) > _REPORTED:
+        get_logger().warning("more statements not understood", topic=topic, count=len(unread) - _REPORTED)
 
 
 def _gap(topic: _Topic) -> None:

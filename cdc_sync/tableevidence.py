@@ -11,7 +11,7 @@ from cdc_sync.context import Context
 from cdc_sync.errors import WireError
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split, audit
-from cdc_sync.evidence.column_log import structures_behind
+from cdc_sync.evidence.column_log import Unread, structures_behind
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
@@ -22,6 +22,8 @@ from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
 
 _LOOK_BACK = 1000
+_UNREAD = 3
+"""Statements that `status` shows of one table."""
 
 
 class TableEvidence:
@@ -65,15 +67,19 @@ class TableEvidence:
             plan = plan_table(history, sightings, self.route, capabilities, logs=logs)
         return plan
 
-    def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined, ...]:
-        """Return what evidence that came since the last time says about what was done without it."""
+    def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined | Unread, ...]:
+        """Return what evidence that came since the last time says about what was done without it.
+
+        The last statements about the table that were not understood are part of it.
+        """
         logs = self._context.evidence.logs
-        told = sum(len(log.of(self._table)) for log in logs)
+        told = sum(len(log.of(self._table)) + len(log.unread) for log in logs)
         if told == self._audited:
             return ()
         self._audited = told
         written = None if progress is None else self._last_written(progress)
-        return tuple(item for log in logs for item in audit(history, log, written))
+        unread = [item for log in logs for item in log.unread if self._table in item.tables]
+        return (*(item for log in logs for item in audit(history, log, written)), *unread[-_UNREAD:])
 
     def _last_written(self, progress: Progress) -> SourcePosition | None:
         """Return the highest position among the last events of the table that were written."""

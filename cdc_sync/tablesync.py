@@ -12,6 +12,7 @@ from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, TargetError, VersionExists
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split
+from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.limits import Window, too_many_versions
@@ -217,6 +218,10 @@ class TableSync(TableStanding):
             match item:
                 case Split(version=version, old=old, new=new):
                     self._warn(f"version {version}: {old!r} and {new!r} are one column, as the source told later")
+                case Unread(text=text, reason=reason):
+                    self._warn(
+                        f"a statement was not understood, so columns are told by name across it: {text} ({reason})"
+                    )
                 case Joined(version=version, name=name, statement=statement):
                     self.refuse(_too_late(version, name, statement))
 

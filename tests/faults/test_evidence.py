@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from cdc_sync import commands
 from cdc_sync.config import parse_config
+from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.state import TableStatus
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
+from tests.corpus.reader import topics
 from tests.faults.told import ToldTable
 
 if TYPE_CHECKING:
@@ -238,3 +242,41 @@ def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: 
 
     assert (status.state, status.reason, it.ids()) == ("running", None, {"id": 1, "z": 2, "b": 4})
     assert [row["b"] for row in it.rows()] == [None, "second"]
+
+
+def test_a_compacted_topic_with_a_hole_proves_nothing_across_it(kafka: KafkaServer) -> None:
+    """A record that is missing looks the same as one of a transaction that was aborted: an offset without a record."""
+    from cdc_sync.config.models import Evidence, Kafka
+    from cdc_sync.evidencetopics import EvidenceTopics
+    from cdc_sync.kafka import KafkaClient
+    from cdc_sync.schemabook import SchemaBook
+
+    servers: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
+    messages = topics("mariadb-json")["maj"]
+    hole = next(number for number, item in enumerate(messages) if item.value and b"rename column b to a" in item.value)
+    for name, policy in (("holes", "compact"), ("whole", "delete")):
+        admin = AdminClient(servers)
+        admin.create_topics([NewTopic(name, 1, 1, config={"cleanup.policy": policy})])[name].result()
+        producer = Producer({**servers, "transactional.id": name})
+        producer.init_transactions()
+        for lost, part in ((False, messages[:hole]), (True, messages[hole : hole + 1]), (False, messages[hole + 1 :])):
+            producer.begin_transaction()
+            for message in part:
+                producer.produce(name, key=message.key, value=message.value)
+            producer.flush()
+            (producer.abort_transaction if lost else producer.commit_transaction)()
+    client = KafkaClient(Kafka(bootstrap_servers=kafka.bootstrap_servers, topics=("whole",)))
+    topics_ = EvidenceTopics(Evidence(schema_changes=("holes", "whole")), client, SchemaBook())
+
+    topics_.refresh()
+
+    table = TableId(database="inv", schema="", table="reorder")  # no statement of it is missing
+    last = SourcePosition(kind="binlog", parts=(9, 0, 0))
+    holes, whole = topics_.logs
+    before, after = (whole.of(table)[0], whole.at(table, last))
+    assert after is not None
+    assert {column.token for column in after.columns} == {column.token for column in before.columns}
+    broken = holes.at(table, last)
+    assert broken is not None
+    eras = [{column.token.era for column in structure.columns} for structure in (broken, holes.of(table)[0])]
+    assert eras[0].isdisjoint(eras[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from cdc_sync.events import KafkaPosition, SourcePosition
@@ -107,7 +107,7 @@ def _reading(state: State, lsn: int) -> CatalogueReading | None:
 
 
 def catalogue_logs(course: Course, rows: Sequence[Row]) -> Callable[[int], tuple[ColumnLog, ...]]:
-    """Tell for every row what the readings so far prove of it and the rows before it."""
+    """Tell for every row what the readings so far prove of it and the rows before it; nothing if it is not certain."""
     readings = readings_of(course, rows)
     found: list[Structure] = []
     done: list[tuple[ColumnLog, ...]] = []
@@ -117,25 +117,31 @@ def catalogue_logs(course: Course, rows: Sequence[Row]) -> Callable[[int], tuple
             row = rows[len(done)]
             known = [reading for reading in readings[: len(done) + 1] if reading is not None]
             certain = structure_at(known, POSTGRES, row.position, [column.name for column in row.columns])
-            found.append(_whole(certain, row))
-            done.append((ColumnLog("catalogue", found),))
+            tokens = {column.name: column.token for column in certain.columns} if certain is not None else {}
+            found.append(_structure(row, tokens))
+            done.append((ColumnLog("catalogue", found),) if len(tokens) == len(row.columns) else ())
         return done[number]
 
     return logs
 
 
-def _whole(certain: Structure | None, row: Row) -> Structure:
+_TABLE = LoggedColumn(name="\0", token=Token(era="table", number=0))
+"""Says that a structure in between, of which nothing is certain, is not another table's."""
+
+
+def _structure(row: Row, tokens: Mapping[str, Token]) -> Structure:
     """Return the structure at a row if all of it is certain; else one that can be compared with no other.
 
     A structure is taken to be complete, so one with some of the columns would say that the others are gone.
     """
-    tokens = {column.name: column.token for column in certain.columns} if certain is not None else {}
     if len(tokens) < len(row.columns):
         tokens = {c.name: Token(era=("not known", row.position), number=c.name) for c in row.columns}
     columns = tuple(
         LoggedColumn(name=c.name, token=tokens[c.name], type=f"not known at {row.position}") for c in row.columns
     )
-    return Structure(table=POSTGRES, position=row.position, columns=columns, statement="read from the catalogue")
+    return Structure(
+        table=POSTGRES, position=row.position, columns=(*columns, _TABLE), statement="read from the catalogue"
+    )  # fmt: skip
 
 
 def chosen(course: Course, salt: int) -> Random:
