@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,37 @@ def test_captured_topics_give_the_history_of_the_run_again(
     written = lake.history_files()
     assert len({Path(file).parts[0] for file in written}) == len(names), "a history for each table"
     assert _replayed(lake, sizes, spark) == [written] * len(sizes)
+
+
+_TOLD = ("inv.swap", "inv.rename_last", "inv.dropadd_last", "inv.dropadd_same")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["evidence first", "evidence long after the data"])
+def test_evidence_gives_the_same_history_whenever_it_is_read(
+    late: bool, pipeline: NewPipeline, produce: Produce, spark: Callable[[], None]
+) -> None:
+    prefix = f"told-{late}".lower()
+
+    def send(name: str) -> None:
+        messages = reader.topics()[f"pgj.{name}"]
+        produce(f"{prefix}.{name}", [Record(key=message.key, value=message.value) for message in messages])
+
+    for name in _TOLD:
+        send(name)
+    telling = threading.Timer(5.0 if late else 0.0, send, ["message"])
+    telling.start()
+    if not late:
+        telling.join()
+    lake = pipeline(prefix, settings=f"evidence: {{messages: [{prefix}.message], wait: 10m}}")
+
+    lake.run()
+
+    assert {name: status.state for name, status in lake.statuses().items()} == {
+        name.partition(".")[2]: "running" for name in _TOLD
+    }
+    written = lake.history_files()
+    assert sum(b'"message"' in text for text in written.values()) >= len(_TOLD), "versions that messages prove"
+    assert _replayed(lake, (3 if late else None,), spark) == [written]
 
 
 def test_two_partitions_give_one_history_in_any_order_of_reading(

@@ -93,7 +93,7 @@ class History:
             changes = [change for change in changes if change is not rename_the_key]
         lonely = rename_the_key in changes and self.database.late_defaults
         changes = [rename_the_key] if lonely else changes
-        self._table.defaults = connected or not self.database.late_defaults
+        self._table.defaults = not self.database.late_defaults or (connected and len(changes) == 1)
         if lonely:
             self.database.wait_seen(self._session.place())
         kept, states, keys = self._model.copy(), len(self.states), list(self._keys)
