@@ -113,9 +113,15 @@ def validate(config: Config, *, check: bool = False) -> Validation:
     if check:
         from cdc_sync.kafka import KafkaClient
 
-        topics = KafkaClient(config.kafka).matching_topics(config.kafka)
+        kafka = KafkaClient(config.kafka)
+        topics = kafka.matching_topics(config.kafka)
         missing = sorted(set(config.kafka.topics or ()) - set(topics))
         warnings += tuple(f"topic {name} does not exist yet" for name in missing)
+        told = {*config.evidence.schema_changes, *config.evidence.messages}
+        warnings += tuple(
+            f"evidence topic {name} does not exist yet: tables wait for it at every change of their columns"
+            for name in sorted(told - set(kafka.topics()))
+        )
         if config.kafka.topic_pattern is not None and not topics:
             warnings += ("no topic matches kafka.topic_pattern yet",)
     return Validation(config=config, warnings=warnings, topics=topics)

@@ -29,8 +29,8 @@ from cdc_sync.kafka import KafkaClient
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
+from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
-from cdc_sync.tablesync import Ends
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from structlog import get_logger
@@ -14,7 +14,6 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.migration import migration
 from cdc_sync.migrate.modes import Mode, mode_remedy
@@ -23,18 +22,15 @@ from cdc_sync.plan import Refusal, TablePlan, Waiting
 from cdc_sync.progress import Progress
 from cdc_sync.schema.changes import RetireColumn
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import events_in, sightings_of
+from cdc_sync.sightings import sightings_of
 from cdc_sync.spark.converter import Converter
-from cdc_sync.spark.observe import Stretch, first_offsets_from
+from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
 from cdc_sync.tableevidence import TableEvidence
-from cdc_sync.tablestanding import TableStanding
+from cdc_sync.tablereading import TableReading
 from cdc_sync.targets.base import TargetState
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
-
-Ends = Mapping[tuple[str, int], int]
-"""(topic, partition) -> offset after the last one to consume."""
 
 
 def _too_late(version: int, name: str, statement: str) -> Pause:
@@ -49,17 +45,14 @@ _RACES = 10
 _LOOK_BACK = 1000
 
 
-class TableSync(TableStanding):
+class TableSync(TableReading):
     """One source table and its target. One thread at a time works on it."""
 
     def __init__(self, context: Context, route: Route) -> None:
-        super().__init__(context.state, route)
-        self._context = context
+        super().__init__(context, route)
         self.lock = threading.Lock()
         self._stamped: int | None = None
         self._current: frozenset[str] = frozenset()
-        # Read without finding anything of this table; not worth a commit, so known to this process only.
-        self._passed: dict[tuple[str, int], int] = {}
         self._appends_failed = 0
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
@@ -114,49 +107,6 @@ class TableSync(TableStanding):
     @property
     def _mode(self) -> Mode:
         return "append" if self.route.append else "upsert"
-
-    def next_offset(self, topic: str, partition: int) -> int | None:
-        """Return where the table goes on in a partition, None if it holds nothing of it."""
-        committed = self.progress.next_offset(topic, partition) if self.progress else None
-        passed = self._passed.get((topic, partition))
-        return max((offset for offset in (committed, passed) if offset is not None), default=None)
-
-    def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
-        """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
-        wanted = [place for place in ends if place[0] == topic]
-        beginnings = self._context.kafka.beginnings([topic]).get(topic, {})
-        found = []
-        for place in sorted(wanted):
-            known = self.next_offset(*place)
-            beginning = beginnings.get(place[1], 0)
-            start = beginning if known is None else known
-            end = ends[place]
-            if known is None:
-                self._unread.setdefault(topic, {})[place[1]] = start
-            if start < beginning < ends[place]:
-                self.refuse(
-                    Pause(
-                        reason=f"offsets {start} to {beginning - 1} of {topic}[{place[1]}] were deleted from the topic "
-                        "before they were read",
-                        remedy="snapshot the table again into a new target; raise the topic's retention",
-                    )
-                )
-                return ()
-            if start < end:
-                found.append(OffsetRange(topic=topic, partition=place[1], start=start, end=end))
-        return tuple(found)
-
-    def check_topic(self, topic: str) -> bool:
-        """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""
-        known = self.progress.topic_ids.get(topic) if self.progress else None
-        if known is not None and known != self._context.kafka.topic_ids([topic]).get(topic, known):
-            self.refuse(
-                Pause(
-                    reason=f"topic {topic} was deleted and made again, so its offsets no longer mean what they did",
-                    remedy="snapshot the table again into a new target",
-                )
-            )
-        return self.pause is None
 
     def knows(self, digest: str) -> bool:
         """Whether records of this schema are rows of the head."""
@@ -343,18 +293,6 @@ class TableSync(TableStanding):
         head = self.history.head
         now = frozenset(stretch.digest for stretch in stretches if stretch.position >= head.position)
         self._current = frozenset(known.digest for known in self._known(now) if known.fingerprint == head.fingerprint)
-
-    def _before(self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version) -> tuple[OffsetRange, ...]:
-        """Cut ranges where a change begins, in every partition."""
-        context = self._context
-        cuts: dict[tuple[str, int], int] = {}
-        if change.position.parts and len(ranges) > 1:
-            records = context.read(ranges)
-            cuts = first_offsets_from(records, events_in(context, records), self.table, change.position)
-        own = (change.kafka.topic, change.kafka.partition)
-        cuts[own] = change.kafka.offset
-        cut = (replace(item, end=min(item.end, cuts.get((item.topic, item.partition), item.end))) for item in ranges)
-        return tuple(item for item in cut if item.size)
 
     def _migrate(self) -> None:
         assert self.history is not None

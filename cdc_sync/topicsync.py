@@ -19,8 +19,9 @@ from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
 from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
+from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
-from cdc_sync.tablesync import Ends, TableSync
+from cdc_sync.tablesync import TableSync
 
 _SHARED = Pause(
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",

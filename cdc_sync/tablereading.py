@@ -1,0 +1,84 @@
+"""How far one table has read its topics, and what of them it reads next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cdc_sync.context import Context
+from cdc_sync.history.revision import Version
+from cdc_sync.naming import Route
+from cdc_sync.plan import Refusal, Waiting
+from cdc_sync.sightings import events_in
+from cdc_sync.spark.observe import first_offsets_from
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.stops import Pause
+from cdc_sync.tablestanding import TableStanding
+
+Ends = Mapping[tuple[str, int], int]
+"""(topic, partition) -> offset after the last one to consume."""
+
+
+class TableReading(TableStanding):
+    """The ranges of one table. One thread at a time."""
+
+    def __init__(self, context: Context, route: Route) -> None:
+        super().__init__(context.state, route)
+        self._context = context
+        # Read without finding anything of this table; not worth a commit, so known to this process only.
+        self._passed: dict[tuple[str, int], int] = {}
+
+    def next_offset(self, topic: str, partition: int) -> int | None:
+        """Return where the table goes on in a partition, None if it holds nothing of it."""
+        committed = self.progress.next_offset(topic, partition) if self.progress else None
+        passed = self._passed.get((topic, partition))
+        return max((offset for offset in (committed, passed) if offset is not None), default=None)
+
+    def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
+        """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
+        wanted = [place for place in ends if place[0] == topic]
+        beginnings = self._context.kafka.beginnings([topic]).get(topic, {})
+        found = []
+        for place in sorted(wanted):
+            known = self.next_offset(*place)
+            beginning = beginnings.get(place[1], 0)
+            start = beginning if known is None else known
+            end = ends[place]
+            if known is None:
+                self._unread.setdefault(topic, {})[place[1]] = start
+            if start < beginning < ends[place]:
+                self.refuse(
+                    Pause(
+                        reason=f"offsets {start} to {beginning - 1} of {topic}[{place[1]}] were deleted from the topic "
+                        "before they were read",
+                        remedy="snapshot the table again into a new target; raise the topic's retention",
+                    )
+                )
+                return ()
+            if start < end:
+                found.append(OffsetRange(topic=topic, partition=place[1], start=start, end=end))
+        return tuple(found)
+
+    def check_topic(self, topic: str) -> bool:
+        """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""
+        known = self.progress.topic_ids.get(topic) if self.progress else None
+        if known is not None and known != self._context.kafka.topic_ids([topic]).get(topic, known):
+            self.refuse(
+                Pause(
+                    reason=f"topic {topic} was deleted and made again, so its offsets no longer mean what they did",
+                    remedy="snapshot the table again into a new target",
+                )
+            )
+        return self.pause is None
+
+    def _before(self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version) -> tuple[OffsetRange, ...]:
+        """Cut ranges where a change begins, in every partition."""
+        context = self._context
+        cuts: dict[tuple[str, int], int] = {}
+        if change.position.parts and len(ranges) > 1:
+            records = context.read(ranges)
+            cuts = first_offsets_from(records, events_in(context, records), self.table, change.position)
+        own = (change.kafka.topic, change.kafka.partition)
+        cuts[own] = change.kafka.offset
+        cut = (replace(item, end=min(item.end, cuts.get((item.topic, item.partition), item.end))) for item in ranges)
+        return tuple(item for item in cut if item.size)
