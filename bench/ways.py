@@ -19,10 +19,10 @@ from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route, TargetName
 from cdc_sync.plan import plan_table
-from cdc_sync.sighting import Sighting
 from cdc_sync.schema.policy import Policy
 from cdc_sync.schemabook import Headers, SchemaBook
 from cdc_sync.shapes import Shape, decoding_of
+from cdc_sync.sighting import Sighting
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.testing import Record

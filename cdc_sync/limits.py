@@ -62,13 +62,6 @@ class Exceeded:
         return f"{self.reason}; {self.remedy}"
 
 
-def too_large(size: int, limits: Limits) -> Exceeded | None:
-    """Refuse a value by its size in bytes; ask before it is read."""
-    if size <= limits.max_message_bytes:
-        return None
-    return _exceeded("the message is larger than", "max_message_bytes", limits.max_message_bytes)
-
-
 def too_much(schema: ConnectSchema, limits: Limits) -> Exceeded | None:
     """Refuse a value's schema by its row: the struct `after` of an envelope, or the value itself if it has none.
 
@@ -145,15 +138,6 @@ class Window:
             granted = max(0, min(wanted, self._limit - len(self._taken)))
             self._taken.extend([now] * granted)
             return granted
-
-    def opens_in(self) -> float:
-        """Return the seconds until there is room for one; 0 if there is now."""
-        with self._lock:
-            now = self._clock()
-            self._forget(now)
-            if len(self._taken) < self._limit:
-                return 0.0
-            return self._taken[0] + self._seconds - now if self._taken else float("inf")
 
     def _forget(self, now: float) -> None:
         while self._taken and self._taken[0] + self._seconds <= now:

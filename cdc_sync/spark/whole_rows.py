@@ -48,19 +48,6 @@ def whole_rows(converted: DataFrame, schema: InternalSchema) -> DataFrame:
     return summed.select(NET, *values)
 
 
-def added_rows(converted: DataFrame, schema: InternalSchema) -> DataFrame:
-    """Return the rows of events that are all creates or snapshot reads, for `targets.base.Batch.append`.
-
-    Nothing is counted, so this is what a first load wants; any other operation must have a problem.
-
-    Returns:
-        `value_column(id)` for each column.
-    """
-    values = (value_column(column.id) for column in schema.columns)
-    # The condition is always true: by way of the offset the job fails at a record with a problem.
-    return converted.where(F.col(OFFSET) >= 0).select(*values)
-
-
 def _after(id_: int, unchanged: set[str]) -> Column:
     value = F.col(value_column(id_))
     if unchanged_column(id_) not in unchanged:

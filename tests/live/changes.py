@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tests.live.dialects import Dialect, Mariadb, Postgres
+from tests.live.dialects import DEFAULTS, Dialect, Mariadb, Postgres
 from tests.live.model import BETWEEN, KINDS, WIDER, Known, Model
 
 Change: TypeAlias = Callable[["Table"], list[str] | None]
@@ -39,8 +39,12 @@ class Table:
         """Add a column to the model, anywhere if the database can; return the clause."""
         place = self.chance.randint(0, len(self.model.columns)) if self.dialect.can_place else None
         after = None if place is None else self.model.columns[place - 1].name if place else ""
-        column = self.model.add(name, kind, place)
-        return self.dialect.add(column, default=self.defaults and self.chance.random() < 0.4, after=after)
+        column = self.model.add(name, kind, place, self.default(kind))
+        return self.dialect.add(column, after=after)
+
+    def default(self, kind: str) -> str | None:
+        """Return a default for a new column, or none."""
+        return DEFAULTS[kind] if self.defaults and self.chance.random() < 0.4 else None
 
     def renamed(self, column: Known, name: str) -> tuple[Known, str]:
         clause = self.dialect.rename(column, name)
@@ -103,9 +107,8 @@ def rename_and_widen(table: Table) -> list[str] | None:
     column = table.chance.choice(narrow)
     name = table.model.free_name(table.chance)
     if isinstance(table.dialect, Mariadb):
-        changed = table.model.change(column, name=name, kind=WIDER[column.kind])
-        type_ = table.dialect.types[changed.kind]
-        return [table.alter(f"change {table.dialect.quoted(column.name)} {table.dialect.quoted(name)} {type_}")]
+        table.model.change(column, name=name, kind=WIDER[column.kind])
+        return [table.alter(table.dialect.change(column, name, WIDER[column.kind]))]
     named, clause = table.renamed(column, name)
     return [table.alter(clause), table.alter(table.dialect.retype(table.model.change(named, kind=WIDER[column.kind])))]
 
@@ -187,8 +190,9 @@ def several_clauses(table: Table) -> list[str] | None:
     elif other.kind in WIDER:
         clauses.append(table.dialect.retype(table.model.change(other, kind=WIDER[other.kind])))
     # At the end: a place would name a column.
-    column = table.model.add(_new_name(table), table.chance.choice(KINDS))
-    clauses.append(table.dialect.add(column, default=table.defaults, after=None))
+    kind = table.chance.choice(KINDS)
+    column = table.model.add(_new_name(table), kind, default=table.default(kind))
+    clauses.append(table.dialect.add(column, after=None))
     return [table.alter(*clauses)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.live.model import KEY, Known
 
-_DEFAULTS = {
+DEFAULTS = {
     "int": "7",
     "long": "5000000000",
     "money": "0.50",
@@ -37,6 +37,10 @@ def value(kind: str, chance: random.Random) -> str:
     return f"'{found}'" if kind in ("text", "day") else str(found)
 
 
+def _default(column: Known) -> str:
+    return f" default {column.default}" if column.default is not None else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postgres:
     """Clauses behind `alter table t`, of which a rename stands alone."""
@@ -60,9 +64,8 @@ class Postgres:
     def quoted(name: str) -> str:
         return '"{}"'.format(name.replace('"', '""'))
 
-    def add(self, column: Known, *, default: bool, after: str | None) -> str:
-        clause = f"add column {self.quoted(column.name)} {self.types[column.kind]}"
-        return f"{clause} default {_DEFAULTS[column.kind]}" if default else clause
+    def add(self, column: Known, *, after: str | None) -> str:
+        return f"add column {self.quoted(column.name)} {self.types[column.kind]}{_default(column)}"
 
     def drop(self, column: Known) -> str:
         return f"drop column {self.quoted(column.name)}"
@@ -106,9 +109,9 @@ class Mariadb:
     def quoted(name: str) -> str:
         return "`{}`".format(name.replace("`", "``"))
 
-    def add(self, column: Known, *, default: bool, after: str | None) -> str:
-        clause = f"{self._word('add')} {self.quoted(column.name)} {self.types[column.kind]}"
-        return (f"{clause} default {_DEFAULTS[column.kind]}" if default else clause) + self._place(after)
+    def add(self, column: Known, *, after: str | None) -> str:
+        name = self.quoted(column.name)
+        return f"{self._word('add')} {name} {self.types[column.kind]}{_default(column)}{self._place(after)}"
 
     def drop(self, column: Known) -> str:
         return f"{self._word('drop')} {self.quoted(column.name)}"
@@ -116,12 +119,20 @@ class Mariadb:
     def rename(self, column: Known, name: str) -> str:
         if self.chance.random() < 0.5:
             return f"rename column {self.quoted(column.name)} to {self.quoted(name)}"
-        null = "not null" if column.kind == KEY else "null"
-        type_ = self.types[column.kind]
-        return f"{self._word('change')} {self.quoted(column.name)} {self.quoted(name)} {type_} {null}"
+        return self.change(column, name, column.kind)
+
+    def change(self, column: Known, name: str, kind: str) -> str:
+        """Return a CHANGE, which has to say all that is to stay.
+
+        A default that goes before the next row leaves its value in rows of before, and no event would tell of it.
+        """
+        null = "not null" if kind == KEY else "null"
+        names = f"{self.quoted(column.name)} {self.quoted(name)}"
+        return f"{self._word('change')} {names} {self.types[kind]} {null}{_default(column)}"
 
     def retype(self, column: Known, after: str | None = None) -> str:
-        return f"{self._word('modify')} {self.quoted(column.name)} {self.types[column.kind]}" + self._place(after)
+        name = self.quoted(column.name)
+        return f"{self._word('modify')} {name} {self.types[column.kind]}{_default(column)}{self._place(after)}"
 
     def noise(self, table: str, column: Known) -> str:
         return self.chance.choice(

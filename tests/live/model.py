@@ -18,11 +18,12 @@ _ODD = ("größe", "a b", "Total", "select", "x;y", "it's")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A column; `number` is different for every column the table ever had."""
+    """A column; `number` is different for every column the table ever had, `default` is SQL."""
 
     number: int
     name: str
     kind: str
+    default: str | None = None
 
 
 @dataclass(slots=True)
@@ -45,9 +46,9 @@ class Model:
         """All columns but the key, which is the first one."""
         return [column for column in self.columns if column.kind != KEY]
 
-    def add(self, name: str, kind: str, place: int | None = None) -> Known:
+    def add(self, name: str, kind: str, place: int | None = None, default: str | None = None) -> Known:
         self.made += 1
-        column = Known(number=self.made, name=name, kind=kind)
+        column = Known(number=self.made, name=name, kind=kind, default=default)
         self.columns.insert(len(self.columns) if place is None else place, column)
         if name not in self.names:
             self.names.append(name)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import FLOAT64, STRING
 from cdc_sync.spark.columns import OFFSET, unchanged_column
-from cdc_sync.spark.whole_rows import NET, added_rows, whole_rows
+from cdc_sync.spark.whole_rows import NET, whole_rows
 from cdc_sync.targets.keyless import comparable
 from tests.targets.keyless import Event, converted, created, deleted, updated
 
@@ -76,11 +76,5 @@ def test_retired_columns_do_not_tell_rows_apart(session: SparkSession) -> None:
 def test_a_record_that_stops_the_write_is_not_optimised_away(session: SparkSession) -> None:
     raising = F.when(F.col(OFFSET) < 1, F.col(OFFSET)).otherwise(F.raise_error(F.lit("found it")).cast("bigint"))
     frame = converted(session, [created(A), created(A)], SCHEMA).withColumn(OFFSET, raising)
-    for rows in (whole_rows, added_rows):
-        with pytest.raises(Py4JJavaError, match="found it"):
-            rows(frame, SCHEMA).agg(F.count(F.lit(1))).collect()
-
-
-def test_creates_alone_are_rows_as_they_are(session: SparkSession) -> None:
-    found = added_rows(converted(session, [created(A), Event("r", None, A), created(B)], SCHEMA), SCHEMA)
-    assert [tuple(row) for row in found.collect()] == [A, A, B]
+    with pytest.raises(Py4JJavaError, match="found it"):
+        whole_rows(frame, SCHEMA).agg(F.count(F.lit(1))).collect()

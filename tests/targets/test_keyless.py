@@ -20,8 +20,7 @@ from cdc_sync.migrate.migration import migration
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column
 from cdc_sync.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, TIMESTAMP, TIMESTAMP_TZ
-from cdc_sync.spark.whole_rows import added_rows
-from cdc_sync.targets.base import MISSING_ROW, Batch, Target
+from cdc_sync.targets.base import MISSING_ROW, Target
 from cdc_sync.targets.keyless import merge_whole_rows_statement
 from cdc_sync.targets.memory import MemoryTarget
 from tests.targets.conftest import Lake, fresh_name, schema_of, version
@@ -31,7 +30,6 @@ from tests.targets.keyless import (
     Event,
     Row,
     apply,
-    converted,
     counted,
     created,
     deleted,
@@ -164,14 +162,6 @@ class TestRows:
         assert counted(table.rows()) == expected([created(NOTHING)])
         apply(table, [updated(ODD, NOTHING)], require_rows=False)
         assert counted(table.rows()) == expected([created(NOTHING)] * 2)
-
-    def test_creates_alone_may_be_appended_uncounted(self, table: Lake) -> None:
-        events = [created(ROW)] * 2 + [created(ODD)]
-        rows = added_rows(converted(table.session, events), SCHEMA)
-        batch = Batch(rows=rows, schema=SCHEMA, progress=PROGRESS, append=True)
-        table.target.write(table.name, batch)
-        apply(table, [deleted(ROW)])
-        assert counted(table.rows()) == expected(events[1:])
 
     def test_the_marker_goes_with_the_rows_also_when_there_are_none(self, table: Lake) -> None:
         for number, events in enumerate(([created(ROW)], [updated(ROW, ODD)], [deleted(ODD)], [], [created(ROW)]), 1):
