@@ -37,13 +37,12 @@ from cdc_sync.spark.columns import (
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
-from cdc_sync.spark.groups import FORM, KEY_UPDATE, Group, group
+from cdc_sync.spark.fitting import fitted
+from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
 from cdc_sync.spark.position import position_at_least, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
 from cdc_sync.spark.recognise import has_payload, matches, may_be_key_update
 from cdc_sync.spark.types import literal, to_spark
-
-_READING = "r"
 
 
 def convert(
@@ -88,7 +87,10 @@ class _Compiler:
     def __init__(self, converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding) -> None:
         self._head = head
         self._decoding = decoding
-        self._converters = converters
+        fits = tuple(fitted(item) for item in converters)
+        self._given = converters
+        self._converters = converters = tuple(item.converter for item in fits)
+        self._lost = {index: item.lost for index, item in enumerate(fits) if item.lost is not None}
         # Converters that differ only in the positions they are for share a form, and its parsing.
         self._forms = tuple(dict.fromkeys((item.key_form, item.value_form) for item in converters))
         self._form_of = [self._forms.index((item.key_form, item.value_form)) for item in converters]
@@ -98,14 +100,14 @@ class _Compiler:
 
     def projections(self) -> tuple[tuple[Column, ...], ...]:
         place = (F.col(PARTITION), F.col(OFFSET), *self._carried())
-        form, reading = F.col(FORM), F.col(_READING)
+        form, reading, value = F.col(FORM), F.col(READING), F.col(VALUE)
         parsed = [found.event for found in self._groups]
         parsed += [F.col(found.key_name) for found in self._groups if found.needs_key]
         decoded = [column for found in self._groups for column in found.decoded()]
         return (
             (F.col(PARTITION), F.col(OFFSET), *self._of_headers(), *self._raw(), self._form().alias(FORM)),
-            (*place, form, *(column for found in self._groups for column in found.parsed())),
-            (*place, form, *parsed, self._reading().alias(_READING), *decoded),
+            (*place, value, form, *(column for found in self._groups for column in found.parsed())),
+            (*place, value, form, *parsed, self._reading().alias(READING), *decoded),
             (
                 F.col(PARTITION),
                 F.col(OFFSET),
@@ -167,10 +169,13 @@ class _Compiler:
         return here
 
     def _problem(self) -> Column:
-        checked = F.when(F.col(_READING).isNull(), F.lit(UNKNOWN_SCHEMA)).otherwise(self._by_form(problem_of))
+        checked = F.when(F.col(READING).isNull(), F.lit(UNKNOWN_SCHEMA)).otherwise(self._by_form(self._problem_of))
         if self._decoding.max_bytes is None:
             return checked
         return F.when(F.col(FORM) < 0, F.lit(TOO_LARGE)).otherwise(checked)
+
+    def _problem_of(self, found: Group) -> Column:
+        return problem_of(found, self._lost)
 
     def _by_form(self, of: Callable[[Group], Column]) -> Column:
         """Return a group's expression where the record is the group's; with one group no condition is evaluated."""
@@ -212,7 +217,7 @@ class _Compiler:
         if not self._decoding.keep_unchanged:
             return []
         found = []
-        for id_ in unchangeable(self._converters, self._head, self._decoding):
+        for id_ in unchangeable(self._given, self._head, self._decoding):
             column = self._by_reading(reading, id_, self._left_out)
             found.append(F.coalesce(column, F.lit(False)).alias(unchanged_column(id_)))
         return found

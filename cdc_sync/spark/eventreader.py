@@ -13,11 +13,13 @@ from cdc_sync.debezium.envelope import PAYLOAD_MARKER
 from cdc_sync.debezium.forms import AvroBody, Prefix
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.columns import VALUE
-from cdc_sync.spark.conditions import first_of
+from cdc_sync.spark.conditions import any_of, first_of
 from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout
-from cdc_sync.spark.payloads import behind, read_avro
+from cdc_sync.spark.payloads import behind, lost_quotes, read_avro
 from cdc_sync.spark.position import source_type
 from cdc_sync.spark.recognise import digest, has_payload, is_canonical
+
+_NAMES = ("db", "schema", "table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +64,24 @@ class EventReader:
         in_order = F.from_json(F.when(canonical, payload), event_type)
         document_type = T.StructType([T.StructField("payload", event_type)])
         other = F.when(~canonical & (F.substring(value, 1, 1) != F.lit(bytearray(1))), text)
-        event = F.coalesce(in_order, F.from_json(other, document_type).getField("payload"))
+        document = F.from_json(other, document_type).getField("payload")
+        event = F.coalesce(_with_names(in_order, value, compact=True), _with_names(document, value, compact=False))
         if not self.known:
             return event
         branches = ((F.col("digest") == item.digest, item) for item in self.known)
         return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(event)
+
+
+def _with_names(event: Column, value: Column, *, compact: bool) -> Column:
+    """Return the event, NULL if database, schema or table is something else than a text in its JSON."""
+
+    def checked(event: Column) -> Column:
+        source = event.getField("source")
+        bare = (lost_quotes(value, f'"{name}"', source.getField(name), compact=compact) for name in _NAMES)
+        return F.when(~any_of(bare), event)
+
+    # So that the payload is parsed once, and not once more for the names.
+    return F.get(F.transform(F.array(event), checked), F.lit(0))
 
 
 def _place_and_operation(known: KnownSchema, here: Column) -> Column:

@@ -25,10 +25,16 @@ KEY_UPDATE = "is_key_update"
 """Whether a create may stand for a row that was there under another key."""
 FORM = "f"
 """The index of the record's form among those that are known, NULL if it has none of them."""
+READING = "r"
+"""The index of the record's converter, NULL if there is none."""
 
 
 class Group:
     """Converters of one layout whose shared fields have the same types.
+
+    The parser and the checks look at every field of the union in every record, so a name that stands for a column that
+    is gone in one converter, and for one that is read in another, keeps the two apart; so does one that is of the key
+    in one of them only.
 
     Attributes:
         index: in order of their making; names of columns hold it.
@@ -46,21 +52,34 @@ class Group:
         self.columns: dict[str, WireColumn] = {}
         self._before: dict[str, WireColumn] = {}
         self._fields: dict[str, str] = {}
+        self._present: dict[str, WireColumn | None] = {}
         self.decoding = decoding
         self.event = F.col(f"j{index}")
         self.layout: Layout = EnvelopeLayout(event=self.event)
 
-    def takes(self, converter: Converter, needed: Iterable[WireColumn]) -> bool:
-        """Return whether the converter's fields fit in."""
+    def takes(self, converter: Converter, needed: Sequence[WireColumn], before: Sequence[WireColumn]) -> bool:
+        """Return whether the converter's fields fit in.
+
+        Args:
+            needed: its columns that are read of the row after the change.
+            before: those that are read of the row before it.
+        """
         if not self.members:
             return True
         first = self.members[0][1]
         if type(first.value_form) is not type(converter.value_form) or first.flattened != converter.flattened:
             return False
-        return all(
-            self._fields.get(column.name, column.field) == column.field
-            and (column.field not in self.columns or _both(self.columns[column.field], column) is not None)
-            for column in needed
+        wanted, earlier = ({column.field: column for column in columns} for columns in (needed, before))
+        own = {column.field: column for column in converter.schema.columns}
+        shared = own.keys() & self._present.keys()
+        return (
+            all(self._fields.get(column.name, column.field) == column.field for column in (*needed, *before))
+            and all((field in wanted) == (field in self.columns) for field in shared)
+            and shared & _key_fields(converter) == shared & self.key_fields
+            and all(_both(self.columns[field], own[field]) for field in shared & wanted.keys())
+            and all(
+                _both(self._present[field], own[field]) for field in shared & (self._before.keys() | earlier.keys())
+            )
         )
 
     def add(self, form: int, converter: Converter, needed: Iterable[WireColumn], before: Iterable[WireColumn]) -> None:
@@ -68,10 +87,14 @@ class Group:
         if form not in self.forms:
             self.forms.append(form)
         self.members.append((form, converter))
+        for column in converter.schema.columns:
+            self._present[column.field] = _both(self._present.get(column.field, column), column)
         for columns, taken in ((self.columns, needed), (self._before, before)):
             for column in taken:
                 columns[column.field] = _both(columns.get(column.field, column), column) or column
                 self._fields[column.name] = column.field
+        for field, column in self._before.items():
+            self._before[field] = self._present[field] or column
         if converter.flattened is not None:
             self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, key=F.col(self.key_name))
         elif isinstance(converter.value_form, Document):
@@ -179,21 +202,23 @@ class Group:
                 case Prefix(text=text):
                     read = F.from_json(F.when(here, behind(data, len(text)).cast("string")), key_type)
                 case AvroBody() as avro:
-                    reader = {"type": "record", "name": "cdc_sync_key", "fields": self._members(fields)}
+                    reader = {"type": "record", "name": "cdc_sync_key", "fields": self._members(fields, "k")}
                     read = read_avro(data, avro, here, reader)
                 case _:
                     continue
             found = F.when(here, read).otherwise(found)
         return found
 
-    def _from_json(self) -> Column:
-        text = F.col(VALUE)
+    def payload(self) -> Column:
+        """Return the bytes of a JSON record that hold the payload; in a layout of its own, all of them."""
         prefixes = {
             form: len(item.value_form.text) for form, item in self.members if isinstance(item.value_form, Prefix)
         }
+        return behind(F.col(VALUE), _by_index(prefixes)) if prefixes else F.col(VALUE)
+
+    def _from_json(self) -> Column:
+        text = self.payload()
         event_type = self.layout.json_type(self._row(self.columns), self._row(self._before), self._source())
-        if prefixes:
-            text = behind(text, _by_index(prefixes))
         mine = F.col(FORM).isin(*self.forms)
         if self.needs_key:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
@@ -204,7 +229,9 @@ class Group:
         return F.from_json(here, event_type, {"columnNameOfCorruptRecord": CORRUPT})
 
     def _from_avro(self) -> Column:
-        reader = self.layout.avro_type(self._members(self.columns), self._members(self._before), self._source())
+        reader = self.layout.avro_type(
+            self._members(self.columns, "a"), self._members(self._before, "b"), self._source()
+        )
         forms = {form: item.value_form for form, item in self.members if isinstance(item.value_form, AvroBody)}
         branches = ((F.col(FORM) == form, avro) for form, avro in forms.items())
         return first_of((here, read_avro(F.col(VALUE), avro, here, reader)) for here, avro in branches)
@@ -214,9 +241,10 @@ class Group:
             [T.StructField(field, raw_type(column.wire, "json", self.decoding)) for field, column in columns.items()]
         )
 
-    def _members(self, columns: dict[str, WireColumn]) -> list[dict[str, object]]:
+    def _members(self, columns: dict[str, WireColumn], part: str) -> list[dict[str, object]]:
+        # A record inside must have a name that no other has, not even that of the same column before the change.
         return [
-            {"name": field, "type": avro_reader_type(column.wire, f"c{index}"), "default": None}
+            {"name": field, "type": avro_reader_type(column.wire, f"{part}{index}"), "default": None}
             for index, (field, column) in enumerate(columns.items())
         ]
 
@@ -233,12 +261,18 @@ def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Dec
     groups: list[Group] = []
     for converter, form in zip(converters, form_of, strict=True):
         needed, before = _needed(converter, decoding)
-        home = next((item for item in groups if form in item.forms or item.takes(converter, (*needed, *before))), None)
+        home = next((item for item in groups if form in item.forms or item.takes(converter, needed, before)), None)
         if home is None:
             home = Group(len(groups), decoding)
             groups.append(home)
         home.add(form, converter, needed, before)
     return tuple(groups)
+
+
+def _key_fields(converter: Converter) -> frozenset[str]:
+    """Return the wire fields of the columns that identify a row."""
+    schema = converter.schema
+    return frozenset(column.field for column in schema.columns if column.name in schema.key)
 
 
 def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn], list[WireColumn]]:
@@ -253,9 +287,9 @@ def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn],
     return needed, before
 
 
-def _both(one: WireColumn, other: WireColumn) -> WireColumn | None:
+def _both(one: WireColumn | None, other: WireColumn) -> WireColumn | None:
     """Return the column that reads the values of both: equal types, or one that was widened; None if none does."""
-    if one.name != other.name:
+    if one is None or one.name != other.name:
         return None
     match one.wire, other.wire:
         case (first, second) if first == second:

@@ -83,10 +83,12 @@ class EnvelopeLayout:
         self._below = below
         self._event = event if below is None else event.getField(below)
         self._is_json = False
+        self._reads_before = False
 
     def json_type(self, row: T.StructType, before: T.StructType, all_of_source: bool) -> T.StructType:
         """Return the envelope, and the member in which Spark tells what it could not parse."""
         self._is_json = True
+        self._reads_before = bool(before.fields)
         source = [field for field in source_type() if all_of_source or field.name in _ALWAYS_READ]
         parts = {"before": before, "after": row, "source": T.StructType(source), "op": T.StringType()}
         # A struct without members is not a type that Spark reads.
@@ -97,6 +99,7 @@ class EnvelopeLayout:
 
     def avro_type(self, row: list[dict[str, object]], before: list[dict[str, object]], all_of_source: bool) -> object:
         """Return the envelope as a record whose parts are all optional."""
+        self._reads_before = bool(before)
         source = [item for item in avro_source_type() if all_of_source or item["name"] in _ALWAYS_READ]
         members = (("before", before), ("after", row), ("source", source))
         fields: list[dict[str, object]] = [
@@ -141,7 +144,9 @@ class EnvelopeLayout:
         return self._event.getField("before").getField(field)
 
     def has_before(self) -> Column:
-        """Return whether `before` is there."""
+        """Return whether `before` is there; not, where nothing of it is read."""
+        if not self._reads_before:
+            return F.lit(False)
         return self._event.getField("before").isNotNull()
 
 

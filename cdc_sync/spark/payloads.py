@@ -17,6 +17,36 @@ def behind(data: Column, size: Column | int) -> Column:
     return data.substr(width + 1, F.length(data) - width - 1)
 
 
+_MAY_BE_BARE = '[{-0123456789"'
+"""What a text begins with that Spark made of an array, an object or a number; of NaN and infinities it makes quotes."""
+
+
+def lost_quotes(payload: Column, member: str, value: Column, *, compact: bool) -> Column:
+    """Return whether a text was none in JSON: Spark's parser makes one of any value; never NULL.
+
+    Quotes count wherever the payload has a member of the name, the row before the change included.
+
+    Args:
+        payload: bytes of JSON.
+        member: its name, within quotes and escaped as in JSON.
+        value: what the parser made of it.
+        compact: whether to expect no white space, as in Kafka Connect's layout.
+    """
+    first = F.substring(value, 1, 1)
+    suspect = first.isin(*_MAY_BE_BARE) | value.isin("true", "false")
+    begins = F.when(first == '"', '\\"').otherwise(first)
+    return F.coalesce(suspect, F.lit(False)) & ~is_quoted(payload, member, begins, compact=compact)
+
+
+def is_quoted(payload: Column, member: str, begins: Column, *, compact: bool) -> Column:
+    """Return whether some member of the name is a text that begins so, or any with white space before; never NULL."""
+    space = r"(\s+:\s*|:\s+)" if compact else r"\s*:\s*"
+    found = F.rlike(payload.cast("string"), F.lit(rf'\Q{member}\E{space}"'))
+    if compact:
+        found = F.contains(payload, F.concat(F.lit(f'{member}:"'), begins).cast("binary")) | found
+    return F.coalesce(found, F.lit(False))
+
+
 def read_avro(data: Column, form: AvroBody, here: Column, reader: object) -> Column:
     """Return the body of records of a form, read into a reader's schema; NULL where `here` is not true.
 

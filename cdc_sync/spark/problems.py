@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from pyspark.sql import Column
@@ -13,8 +13,9 @@ from cdc_sync.debezium.conversions import WireColumn, WireText, logical_type
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import all_of, any_of, first_of
 from cdc_sync.spark.converter import Converter
+from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import does_not_convert, raw_type
-from cdc_sync.spark.groups import FORM, Group
+from cdc_sync.spark.groups import FORM, READING, Group
 from cdc_sync.spark.types import literal
 
 UNKNOWN_SCHEMA = "unknown_schema"
@@ -35,13 +36,19 @@ LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
 
 
-def problem_of(group: Group) -> Column:
-    """Return the first thing wrong with a record of the group."""
+def problem_of(group: Group, lost: Mapping[int, str]) -> Column:
+    """Return the first thing wrong with a record of the group.
+
+    Args:
+        group: of whose forms the record is.
+        lost: by converter, the column whose values have no place in the head, see `fitting`.
+    """
     layout, decoding = group.layout, group.decoding
     op = layout.op()
     checks: list[tuple[Column, str]] = [
         (layout.malformed(), MALFORMED),
         (~layout.is_of_table(group.members[0][1].table), UNKNOWN_SCHEMA),
+        *((F.col(READING) == index, LOST + name) for index, name in lost.items()),
     ]
     if decoding.changelog:
         checks.append((~op.isin("c", "u", "d", "r", "t"), UNKNOWN_OPERATION))
@@ -61,6 +68,7 @@ def problem_of(group: Group) -> Column:
     if decoding.refuse_ambiguous_null:
         checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
     checks += _lost(group)
+    checks += [(condition, LOST + name) for name, condition in not_as_declared(group)]
     return first_of((condition, F.lit(text)) for condition, text in checks)
 
 

@@ -1,6 +1,15 @@
 """What a topic with damaged records means, decided by Python's own JSON reader and nothing of cdc_sync.
 
-Strict: a record is a change of the table only if all of it is JSON in UTF-8, and every value is one of its column's.
+A record that is a change of the table, strictly, all of it JSON in UTF-8, must be applied as such or set aside. One
+that is not must be set aside, unless the damage is in what nobody needs:
+
+- The layout of Kafka Connect, schema first, is read up to the end of the payload. What stands behind it does not count,
+  be it a second payload or the record's last byte.
+- A record that ends as a tombstone within the wrapper does is a tombstone, whatever stands before.
+- A record that is no row, such as a heartbeat, is what its schema says; its payload does not count.
+- Of another table's record only its name counts, and of a row's source block only what names table and position.
+
+Of a member that an object holds twice the last one counts.
 """
 
 from __future__ import annotations
@@ -51,11 +60,26 @@ class Decoded:
 Reader = Callable[[bytes], dict[str, Any]]
 """Reads a value as the document `{"schema":...,"payload":...}`; raises `Unreadable`."""
 
+_WRAPPED_TOMBSTONE = b',"payload":null}'
+_SCHEMA, _PAYLOAD = '{"schema":', ',"payload":'
+
 
 def decode(value: bytes | None, table: tuple[str, str, str], read: Reader) -> Decoded:
-    """Read one record as a change of a table named by database, schema and name."""
-    if value is None or value == b'{"schema":null,"payload":null}':  # the latter by Connect workers before 2.2
+    """Tell what one record is to a table named by database, schema and name, if it is not set aside."""
+    if value is None or value.endswith(_WRAPPED_TOMBSTONE):
         return Decoded(meaning="tombstone")
+    strict = _decode(value, table, read)
+    if strict.meaning in ("change", "another table's", "tombstone") or read is not read_json:
+        return strict
+    needed = _decode(value, table, _read_needed)
+    if needed.meaning in ("change", "no change"):
+        return needed
+    # Nobody reads more of another table's record than whose it is, not even whether it is text.
+    others = _decode(value.decode(errors="replace").encode("ascii", "replace"), table, _read_needed)
+    return others if others.meaning == "another table's" else strict
+
+
+def _decode(value: bytes, table: tuple[str, str, str], read: Reader) -> Decoded:
     try:
         document = read(value)
     except Unreadable:
@@ -82,14 +106,42 @@ def read_json(value: bytes) -> dict[str, Any]:
     return document
 
 
+def _read_needed(value: bytes) -> dict[str, Any]:
+    """Read a value laid out as Kafka Connect does it up to the end of its payload, of what is no row only the schema.
+
+    Strict in these parts. The wrapper's closing brace is taken for granted.
+    """
+    head, found, tail = value.partition(_PAYLOAD.encode())
+    if not head.startswith(_SCHEMA.encode()) or not found:
+        raise Unreadable("laid out otherwise")
+    schema = read_json(head + b"}").get("schema")
+    name = schema.get("name") if isinstance(schema, dict) else None
+    if isinstance(name, str) and not name.endswith(".Envelope"):
+        return {"schema": schema, "payload": {}}
+    try:
+        payload, _ = _DECODER.raw_decode(tail[:-1].decode())
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise Unreadable(str(error)) from error
+    return {"schema": schema, "payload": payload}
+
+
 def _no_constant(name: str) -> object:
     raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal)
+
+
+_NAMES: dict[str, type | tuple[type, ...]] = {"db": str, "schema": (str, type(None)), "table": str}
 
 
 def _change(payload: Any, table: tuple[str, str, str]) -> Decoded:
     if not isinstance(payload, dict) or not isinstance(payload.get("source"), dict):
         raise Unreadable("no source")
     source, op = payload["source"], payload.get("op")
+    # Databases without schemas send none, which is the same as NULL.
+    if not all(isinstance(source.get(name), kinds) for name, kinds in _NAMES.items()):
+        raise Unreadable("no names")
     if (source.get("db"), source.get("schema"), source.get("table")) != table:
         return Decoded(meaning="another table's")
     if op not in ("c", "r", "u", "d"):
@@ -189,9 +241,8 @@ def rows_after(
 ) -> dict[Any, Any]:
     """Apply every record that was not set aside, in order.
 
-    A damaged record that is no change of the table, strictly, and was not set aside either may have been taken for
-    what it was before the damage: cut off behind its end, say, or with a second schema behind the payload. So may one
-    that gives a column another name, which the next good record takes back.
+    A damaged record that gives a column another name, which the next good record takes back, may have been taken for
+    what it was before the damage.
 
     Args:
         found: the rows that the target has, by key.
@@ -201,7 +252,7 @@ def rows_after(
         if offset in aside:
             continue
         told = decode(entry.value, table, read)
-        if entry.original is not None and (told.meaning != "change" or "field_renamed" in entry.kind):
+        if entry.original is not None and "field_renamed" in entry.kind:
             before = decode(entry.original, table, read)
             told = before if found.get(before.key) == before.row else told
         if told.meaning != "change":

@@ -50,11 +50,14 @@ class Database(Protocol):
 
     Attributes:
         name: also the connector's, and the first part of topics.
+        survives: the connector goes on after it was killed. MariaDB's may not: it reads a rename again that its history
+            of the tables already has, and fails.
         late_defaults: the connector asks for defaults and the key when it reads an event, not as of the event.
         evidence: the topic that tells of DDL, as the configuration names it.
     """
 
     name: str
+    survives: bool
     late_defaults: bool
     evidence: tuple[str, str]
 
@@ -114,6 +117,7 @@ class PostgresDatabase:
     """Postgres with the event triggers that tell of DDL."""
 
     name = "pglive"
+    survives = True
     late_defaults = True
     evidence = ("messages", "pglive.message")
 
@@ -205,6 +209,7 @@ class MariadbDatabase:
     """MariaDB, whose connector tells of DDL by itself."""
 
     name = "malive"
+    survives = False
     late_defaults = False
     evidence = ("schema_changes", "malive")
 

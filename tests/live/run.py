@@ -148,12 +148,12 @@ class Live:
 
     def _disconnect(self, *, kill: bool) -> None:
         """Take the connectors away: in good order, or the whole worker at once, which repeats events later."""
+        for database in self._databases:
+            if not (kill and database.survives):
+                self._stack.connect.delete(database.name)
         if kill and self._stack.connect.process is not None:
             self._stack.connect.process.kill()
             self._stack.connect.start()  # it does not know its connectors any more, only how far they were
-            return
-        for database in self._databases:
-            self._stack.connect.delete(database.name)
 
     def _outcomes(self, histories: Sequence[History], patience: float) -> tuple[Outcome, ...]:
         """Wait until every table is equal or paused, or nothing happens any more."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
@@ -33,7 +34,7 @@ from cdc_sync.spark.problems import (
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
-from cdc_sync.testing import DATE, INT32, TEXT, Record, SourceTable, Wal, column, decimal
+from cdc_sync.testing import DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, column, decimal
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
 
@@ -260,3 +261,48 @@ def test_constants_of_every_kind_come_out_typed(session: SparkSession) -> None:
     )
     found = convert(frame(session, one(t.records)), (fixed,), known.head.schema, Decoding())
     assert values(by_offset(found), 2) == [(1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "old", "new"),
+    [
+        (TEXT, INT32, "seven", 7),
+        (decimal(12, 2), decimal(8, 2), Decimal("9999999999.99"), Decimal("1.50")),
+        (DATE, TEXT, 19000, "x"),
+    ],
+    ids=["another type", "a narrower one", "a number once"],
+)
+def test_a_name_that_stood_for_a_dropped_column_of_another_type_disturbs_nobody(
+    first: ConnectSchema, second: ConnectSchema, old: object, new: object, session: SparkSession
+) -> None:
+    t = table(column("a", first), column("b", TEXT))
+    t.insert(id=1, a=old, b="one")
+    t.drop_column("a")
+    t.insert(id=2, b="two")
+    t.add_column(column("a", second))
+    t.insert(id=3, a=new, b="three")
+    rows = by_offset(converted(session, t))
+    assert [row.problem for row in rows] == [None, None, None]
+    assert [(row[value_column(3)], row[value_column(4)]) for row in rows] == [
+        ("one", None),
+        ("two", None),
+        ("three", new),
+    ]
+
+
+def test_a_name_that_was_the_keys_and_is_another_columns_now_does_not_mix_them(session: SparkSession) -> None:
+    t = table(column("a", TEXT))
+    t.insert(id=1, a="one")
+    t.rename_column("id", "number")
+    t.insert(number=2, a="two")
+    t.add_column(column("id", INT64))
+    t.insert(number=3, a="three", id=5_000_000_000)
+    t.update({"number": 3}, id=None)
+    rows = by_offset(converted(session, t))
+    assert [row.problem for row in rows] == [None] * 4
+    assert [(row[value_column(1)], row[value_column(3)]) for row in rows] == [
+        (1, None),
+        (2, None),
+        (3, 5_000_000_000),
+        (3, None),
+    ]

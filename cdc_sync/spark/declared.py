@@ -1,0 +1,55 @@
+"""JSON values that are not of the type their schema declares, and that Spark's parser takes all the same.
+
+It makes a text of any value, and an infinity of a number beyond a double; a bare NaN is a number to it. The JSON
+converter writes all of these between quotes.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from cdc_sync.debezium.conversions import WireFloat
+from cdc_sync.debezium.forms import Prefix
+from cdc_sync.debezium.wire import WireDateText, WireInstant, WireText, WireTimestampText, WireType
+from cdc_sync.spark.groups import Group
+from cdc_sync.spark.payloads import is_quoted, lost_quotes
+
+_IN_QUOTES = (WireFloat, WireText, WireInstant, WireDateText, WireTimestampText)
+_INFINITE = (float("inf"), float("-inf"), float("nan"))
+
+
+def not_as_declared(group: Group) -> list[tuple[str, Column]]:
+    """Return by column the condition under which its value was no text in JSON although it can only be one.
+
+    Looks only at columns of the row itself, not into arrays, structs and maps. Quotes count wherever the event has a
+    member of the column's name: the row before the change may lend them to the one after it.
+    """
+    if group.wire_format != "json":
+        return []
+    found = []
+    for field, column in group.columns.items():
+        member = json.dumps(field, ensure_ascii=False)
+        # Converters differ in how they escape what has to be escaped in a name.
+        if isinstance(column.wire, _IN_QUOTES) and "\\" not in member:
+            found += [(column.name, _is_bare(group, column.wire, member, value)) for value in _values(group, field)]
+    return found
+
+
+def _values(group: Group, field: str) -> list[Column]:
+    layout = group.layout
+    if layout.needs_key:
+        return [layout.after(field)]  # what was before is in the record's key, which is elsewhere
+    if group.decoding.images or field in group.key_fields:
+        return [layout.after(field), layout.before(field)]
+    return [layout.after(field)]
+
+
+def _is_bare(group: Group, wire: WireType, member: str, value: Column) -> Column:
+    compact = isinstance(group.members[0][1].value_form, Prefix)
+    if not isinstance(wire, WireFloat):
+        return lost_quotes(group.payload(), member, value, compact=compact)
+    suspect = F.coalesce(value.isin(*_INFINITE), F.lit(False))
+    return suspect & ~is_quoted(group.payload(), member, F.lit(""), compact=compact)

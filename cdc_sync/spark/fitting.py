@@ -1,0 +1,63 @@
+"""Columns whose values cannot become the head's: of a late event, or of a schema that the plan refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cdc_sync.debezium.conversions import WireColumn, WireUnsupported, logical_type
+from cdc_sync.schema.projection import Constant, Entry, FromColumn, Projection
+from cdc_sync.schema.promote import can_promote
+from cdc_sync.schema.types import without_ids
+from cdc_sync.spark.converter import Converter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """A converter that Spark can compile.
+
+    Attributes:
+        converter: reads only columns whose every value has a place in the head.
+        lost: the first column that has none, whose records are a problem; None if all do.
+    """
+
+    converter: Converter
+    lost: str | None = None
+
+
+def fitted(converter: Converter) -> Fitted:
+    """Take out the columns that no expression reads, or whose type is not one that the head's grew out of.
+
+    A schema that no version has is read by the names of the version in effect (`readings`), which says nothing of its
+    types: a cast might not exist, fail the whole job, or change the value.
+    """
+    columns = {column.name: column for column in converter.schema.columns}
+    entries = converter.projection.columns
+    lost = [
+        entry.name for entry in entries if isinstance(entry, FromColumn) and not _fits(columns.get(entry.name), entry)
+    ]
+    unread = [name for name, column in columns.items() if isinstance(column.wire, WireUnsupported)]
+    gone = frozenset((*lost, *unread))
+    if not gone:
+        return Fitted(converter=converter)
+    kept = tuple(column for column in converter.schema.columns if column.name not in gone)
+    constants = (_without(entry, gone) for entry in entries)
+    changed = replace(
+        converter,
+        schema=replace(converter.schema, columns=kept),
+        projection=Projection(columns=tuple(constants)),
+    )
+    return Fitted(converter=changed, lost=lost[0] if lost else None)
+
+
+def _fits(column: WireColumn | None, entry: FromColumn) -> bool:
+    if column is None or isinstance(column.wire, WireUnsupported):
+        return False
+    shown, source, target = logical_type(column.wire), without_ids(entry.source), without_ids(entry.target)
+    # What the versions lead to is the plan's to decide; a type of another origin must widen to the head's.
+    return shown == source or can_promote(shown, target)
+
+
+def _without(entry: Entry, gone: frozenset[str]) -> Entry:
+    if isinstance(entry, FromColumn) and entry.name in gone:
+        return Constant(id=entry.id, value=None, target=entry.target)
+    return entry
