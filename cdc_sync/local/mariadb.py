@@ -69,7 +69,7 @@ class MariadbServer:
         settings = [f"--{key}={value}" for key, value in _SETTINGS.items()]
         self.process = ServerProcess(
             "MariaDB",
-            [str(programs()[1]), "--no-defaults", f"--datadir={self.data}", f"--port={self.port}", *settings],
+            [str(programs()[1]), "--no-defaults", *self._folders(), f"--port={self.port}", *settings],
             log=self.folder / "mariadb.log",
             cwd=self.folder,
             user=account,
@@ -96,12 +96,17 @@ class MariadbServer:
             return False
         return self.process is not None and written == str(self.process.pid) and accepts_connections(self.port)
 
+    def _folders(self) -> tuple[str, str]:
+        # Temporary tables in the machine's own folder are everybody's, and somebody may clean it up.
+        return f"--datadir={self.data}", f"--tmpdir={self.folder / 'tmp'}"
+
     def _initialise(self, account: tuple[int, int] | None) -> None:
-        hand_over(self.folder, account, server="MariaDB")
+        for folder in (self.folder, self.folder / "tmp"):
+            hand_over(folder, account, server="MariaDB")
         if (self.data / "mysql").is_dir():
             return
         command = [
-            *(*run_as(account), str(programs()[0]), "--no-defaults", f"--datadir={self.data}"),
+            *(*run_as(account), str(programs()[0]), "--no-defaults", *self._folders()),
             *("--auth-root-authentication-method=normal", "--skip-test-db"),
         ]
         answer = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
