@@ -178,12 +178,17 @@ def test_a_message_that_stays_away_leaves_the_policy_and_is_said_when_it_comes(d
     assert [(row["a"], row["b"]) for row in it.rows()] == [("first", None), (None, "second")]
 
     it.tell()
-    it.table.insert(id=3, z="z", b="third")
-    it.write()
-    status = it.run()
+    said: list[str] = []
+    for number in range(3, 13):  # a topic that was made just now is not in the brokers' answers at once
+        it.table.insert(id=number, z="z", b="later")
+        it.write()
+        status = it.run()
+        said = [text for text in status.warnings if "are one column, as the source told later" in text]
+        if said:
+            break
 
     assert status.state == "running"
-    assert any("are one column, as the source told later" in warning for warning in status.warnings)
+    assert said == ["version 2: 'a' and 'b' are one column, as the source told later"]
 
 
 def test_a_message_that_shows_rows_were_taken_for_others_pauses(driven: NewDriven) -> None:
