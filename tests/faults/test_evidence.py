@@ -96,6 +96,7 @@ def driven(kafka: KafkaServer, produce: Produce, spark: Callable[[], None], tmp_
     with ExitStack() as stack:
 
         def make(prefix: str, *, wait: str = "60s", rule: str = "") -> Driven:
+            prefix = f"told-{prefix}"  # no other test's topics
             text = _CONFIG.format(
                 folder=tmp_path / prefix, servers=kafka.bootstrap_servers, prefix=prefix, wait=wait, rule=rule
             )
