@@ -77,9 +77,9 @@ def test_a_rate_that_is_exceeded_is_told_with_its_limit() -> None:
 def test_a_schema_of_the_widest_table_is_checked_in_no_time() -> None:
     limits = ConfiguredLimits(max_columns=10_000)
     wide = envelope(*(column(f"c{i}", struct("s", column("x", TEXT), column("y", deep(20)))) for i in range(10_000)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert too_much(wide, limits) is None
-    assert time.perf_counter() - started < 20  # quadratic work would take minutes
+    assert time.process_time() - started < 2
 
 
 @dataclass
