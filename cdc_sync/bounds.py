@@ -24,7 +24,7 @@ def last_sources(context: Context, ranges: Sequence[OffsetRange]) -> dict[int, S
 
 def _last_source(context: Context, item: OffsetRange) -> Source | None:
     for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
-        source = _source_at(context, item, offset)
+        source = source_at(context, item.topic, item.partition, offset)
         if source is not None:
             return source
     return None
@@ -51,12 +51,13 @@ def only_creates(context: Context, ranges: Sequence[OffsetRange], last: Mapping[
     """Whether the first and last event of each range are creates: worth trying to append."""
     if not all(source is not None and source.op == "c" for source in last.values()):
         return False
-    firsts = (_source_at(context, item, item.start) for item in ranges)
+    firsts = (source_at(context, item.topic, item.partition, item.start) for item in ranges)
     return all(source is not None and source.op == "c" for source in firsts)
 
 
-def _source_at(context: Context, item: OffsetRange, offset: int) -> Source | None:
-    record = context.kafka.peek(item.topic, item.partition, offset)
+def source_at(context: Context, topic: str, partition: int, offset: int) -> Source | None:
+    """Return the source block of the event at a place, None if there is none or it cannot be read."""
+    record = context.kafka.peek(topic, partition, offset)
     if record is None or record.value is None:
         return None
     try:

@@ -192,18 +192,8 @@ def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> 
     return postgres.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """What was decided about a paused table; the job takes it up by itself."""
-
-    table: TableId
-    at: str
-    renames: Mapping[str, str]
-    not_same: tuple[str, ...]
-
-
-def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decided:
-    """Say what happened to columns at the change before which a table is paused.
+def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decision:
+    """Say what happened to columns at the change before which a table is paused; the job takes it up by itself.
 
     Raises:
         RefusedError: if the table is not paused before a change, or a name is none of its columns.
@@ -225,8 +215,9 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {old!r} is none of its columns ({', '.join(known)})")
         if new in not_same or list(renames.values()).count(new) > 1:
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
-    store.decide(Decision(table=found, at=status.paused_at, renames=dict(renames), not_same=not_same))
-    return Decided(table=found, at=status.paused_at, renames=renames, not_same=not_same)
+    decision = Decision(table=found, at=status.paused_at, renames=dict(renames), not_same=not_same)
+    store.decide(decision)
+    return decision
 
 
 def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...]:

@@ -30,7 +30,6 @@ class _Topic:
     """How far one topic was read; `id` tells whether it is still the same."""
 
     name: str
-    kind: Literal["ddl", "message"]
     id: str | None
     builder: DdlLog | MessageLog
     next: dict[int, int]
@@ -74,9 +73,12 @@ class EvidenceTopics:
             return
         with self._lock:
             ends = self._kafka.ends(self._kinds)
-            beginnings = self._kafka.beginnings(self._kinds)
-            ids = self._kafka.topic_ids(tuple(ends))
-            for name in sorted(self._kinds):
+            news = [name for name in sorted(self._kinds) if self._has_news(name, ends.get(name, {}))]
+            if not news:
+                return
+            beginnings = self._kafka.beginnings(news)
+            ids = self._kafka.topic_ids(tuple(ends.keys() & set(news)))
+            for name in news:
                 partitions = ends.get(name, {})  # none while it does not exist
                 topic = self._topics.get(name)
                 if topic is None or topic.id != ids.get(name):
@@ -86,6 +88,9 @@ class EvidenceTopics:
                     topic.log = topic.builder.log()
                     _report(name, topic.log.unread[known:])
             self._logs = tuple(self._topics[name].log for name in self._kinds)
+
+    def _has_news(self, name: str, ends: Mapping[int, int]) -> bool:
+        return name not in self._topics or self._topics[name].next != ends
 
     def _read(self, topic: _Topic, ends: Mapping[int, int], beginnings: Mapping[int, int]) -> bool:
         """Read one topic to its end; return whether there was anything."""
@@ -154,4 +159,4 @@ def _gap(topic: _Topic) -> None:
 
 def _opened(name: str, kind: Literal["ddl", "message"], id_: str | None) -> _Topic:
     builder = DdlLog() if kind == "ddl" else MessageLog()
-    return _Topic(name=name, kind=kind, id=id_, builder=builder, next={}, log=builder.log())
+    return _Topic(name=name, id=id_, builder=builder, next={}, log=builder.log())

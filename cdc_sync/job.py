@@ -228,10 +228,12 @@ def _start(job: SyncJob, context: Context, checkpoint: str, failure: list[Except
 
 
 def _pattern(config: Config) -> str:
-    """Return the topics as a Java pattern; one that does not exist yet is then found when it does."""
-    if config.kafka.topic_pattern is not None:
-        return config.kafka.topic_pattern
-    return "|".join(re.escape(topic) for topic in config.kafka.topics or ())
+    """Return the topics as a Java pattern; one that does not exist yet is then found when it does.
+
+    Spark looks for the pattern anywhere in a topic's name, so it is bound to the whole name here.
+    """
+    pattern = config.kafka.topic_pattern or "|".join(re.escape(topic) for topic in config.kafka.topics or ())
+    return f"^(?:{pattern})$"
 
 
 def _ends_of(spark: SparkSession, checkpoint: str, batch_id: int) -> dict[tuple[str, int], int]:

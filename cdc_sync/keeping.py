@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -145,12 +145,3 @@ class Keeping:
     def count_unknown(self, rows: DataFrame) -> int:
         """Count the rows for which NULL is stored because nobody knows a value."""
         return count_unknown(rows, self.schema, self.unchanged, self._held(None, exists=True))
-
-
-def before_creates(ranges: tuple[OffsetRange, ...], creates: Sequence[Place]) -> tuple[OffsetRange, ...]:
-    """Cut ranges before records: another partition may have yet to bring what they need."""
-    first: dict[int, int] = {}
-    for place in creates:
-        first[place.partition] = min(place.offset, first.get(place.partition, place.offset))
-    cut = (replace(item, end=min(item.end, first.get(item.partition, item.end))) for item in ranges)
-    return tuple(item for item in cut if item.size)

@@ -37,7 +37,6 @@ from cdc_sync.schema.diff import diff
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
-from cdc_sync.schema.types import without_ids
 from cdc_sync.sighting import Sighting
 
 
@@ -123,8 +122,10 @@ def plan_table(
                 return TablePlan(versions=tuple(versions), waiting=waiting, warnings=tuple(warnings))
             case Version() as version:
                 versions.append(version)
-                first = History(table=version.table, versions=(version,)) if history is None else None
-                history = first if history is None else history.extended(version)
+                if history is None:
+                    history = History(table=version.table, versions=(version,))
+                else:
+                    history = history.extended(version)
                 warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind == "unproven"]
             case None:
                 continue
@@ -159,7 +160,7 @@ def _next(
     head = history.head
     found = [prove(history, seen, log, sighting.position) for log in logs]
     behind = [item for item in found if isinstance(item, Behind)]
-    if patient and behind and not _shows(head.schema, seen):
+    if patient and behind and not seen.shows(head.schema):
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
@@ -234,12 +235,6 @@ _CALLED = {
     "message": "the topic of logical messages",
     "catalogue": "the source's catalogue",
 }
-
-
-def _shows(schema: InternalSchema, seen: ObservedSchema) -> bool:
-    """Whether an event shows just the columns that are known: names, order and types."""
-    known = [(column.name, without_ids(column.type)) for column in schema.live]
-    return known == [(column.name, column.type) for column in seen.columns]
 
 
 def _version(

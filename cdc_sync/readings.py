@@ -10,7 +10,6 @@ from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
-from cdc_sync.schema.types import without_ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +33,9 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
             (an event older than the head, seen late).
     """
     head = history.head.schema
-    shown = tuple((column.name, column.type) for column in observed(schema).columns)
+    seen = observed(schema)
     versions = [
-        version
-        for version in history.versions
-        if version.fingerprint == fingerprint
-        or shown == tuple((column.name, without_ids(column.type)) for column in version.schema.live)
+        version for version in history.versions if version.fingerprint == fingerprint or seen.shows(version.schema)
     ]
     if not versions:
         in_effect = history.at(at) or history.versions[0]

@@ -34,11 +34,10 @@ def sightings_of(
     found: list[Sighting] = []
     before = _InEffect.of(history)
     for stretch in sorted(stretches, key=lambda item: (item.position, item.kafka)):
-        record = sample(context, stretch.kafka)
-        assert record.value is not None
-        known = context.book.learn(record.key, record.value, record.headers, digest=stretch.digest)
+        known = learn(context, stretch.kafka, stretch.digest)
         if known.schema is None or known.fingerprint is None:
             continue
+        record = sample(context, stretch.kafka)
         event = _readable(context, record, stretch)
         if event is None:
             continue
@@ -155,10 +154,20 @@ def events_in(context: Context, records: DataFrame) -> EventReader:
     found = schemas(records, reader)
     for digest, place in found.items():
         if digest and context.book.get(digest) is None:
-            record = sample(context, place)
-            assert record.value is not None
-            context.book.learn(record.key, record.value, record.headers, digest=digest)
+            learn(context, place, digest)
     return context.events(found)
+
+
+def learn(context: Context, at: KafkaPosition, digest: str) -> KnownSchema:
+    """Return the schema of a record that is known to exist, parsed if it is new.
+
+    Raises:
+        TransientError: if the broker no longer has the record.
+        RegistryUnavailable: if the schema is not known and the registry does not answer.
+    """
+    record = sample(context, at)
+    assert record.value is not None
+    return context.book.learn(record.key, record.value, record.headers, digest=digest)
 
 
 def sample(context: Context, at: KafkaPosition) -> Record:

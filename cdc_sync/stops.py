@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
@@ -14,7 +14,7 @@ from cdc_sync.spark.problems import (
     PAUSING,
     TRUNCATE,
 )
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.source import OffsetRange, narrowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +26,22 @@ class Pause:
     at: str | None = None
 
 
+def before_places(ranges: tuple[OffsetRange, ...], places: Iterable[Place]) -> tuple[OffsetRange, ...]:
+    """Cut ranges of one topic before the first of some records in each partition."""
+    first: dict[int, int] = {}
+    for place in places:
+        first[place.partition] = min(place.offset, first.get(place.partition, place.offset))
+    ends = {(item.topic, item.partition): first[item.partition] for item in ranges if item.partition in first}
+    return narrowed(ranges, ends=ends)
+
+
 def cut_at_stops(
     ranges: tuple[OffsetRange, ...], troubles: Sequence[Trouble]
 ) -> tuple[tuple[OffsetRange, ...], Pause | None]:
     """Cut ranges before the first record of each partition that must not be passed; say why, if there is one."""
     stops = [trouble for trouble in troubles if trouble.problem in PAUSING]
-    cuts: dict[int, int] = {}
-    for trouble in stops:
-        cuts[trouble.partition] = min(trouble.first_offset, cuts.get(trouble.partition, trouble.first_offset))
-    cut = tuple(replace(item, end=min(item.end, cuts.get(item.partition, item.end))) for item in ranges)
-    left = tuple(item for item in cut if item.size)
+    places = (Place(partition=trouble.partition, offset=trouble.first_offset) for trouble in stops)
+    left = before_places(ranges, places)
     if not stops:
         return left, None
     first = min(stops, key=lambda trouble: (trouble.partition, trouble.first_offset))

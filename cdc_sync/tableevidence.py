@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from structlog import get_logger
 
+from cdc_sync.bounds import source_at
 from cdc_sync.context import Context
-from cdc_sync.errors import WireError
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split, audit
 from cdc_sync.evidence.column_log import Unread, structures_behind
@@ -17,7 +16,6 @@ from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
 from cdc_sync.plan import TablePlan, plan_table
 from cdc_sync.progress import Progress
-from cdc_sync.samples import read_sample
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
 
@@ -92,12 +90,7 @@ class TableEvidence:
 
     def _position_before(self, topic: str, partition: int, end: int) -> SourcePosition | None:
         for offset in range(end - 1, max(-1, end - _LOOK_BACK), -1):
-            record = self._context.kafka.peek(topic, partition, offset)
-            if record is None:
-                return None
-            if record.value:
-                with suppress(WireError):
-                    source = read_sample(self._context.book, record).source
-                    if source.table == self._table:
-                        return source.position
+            source = source_at(self._context, topic, partition, offset)
+            if source is not None and source.table == self._table:
+                return source.position
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cdc_sync.context import Context
 from cdc_sync.history.revision import Version
@@ -11,7 +10,7 @@ from cdc_sync.naming import Route
 from cdc_sync.plan import Refusal, Waiting
 from cdc_sync.sightings import events_in
 from cdc_sync.spark.observe import first_offsets_from
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
 from cdc_sync.tablestanding import TableStanding
 
@@ -78,7 +77,5 @@ class TableReading(TableStanding):
         if change.position.parts and len(ranges) > 1:
             records = context.read(ranges)
             cuts = first_offsets_from(records, events_in(context, records), self.table, change.position)
-        own = (change.kafka.topic, change.kafka.partition)
-        cuts[own] = change.kafka.offset
-        cut = (replace(item, end=min(item.end, cuts.get((item.topic, item.partition), item.end))) for item in ranges)
-        return tuple(item for item in cut if item.size)
+        cuts[change.kafka.topic, change.kafka.partition] = change.kafka.offset
+        return narrowed(ranges, ends=cuts)

@@ -25,7 +25,7 @@ from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
 from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tablereading import TableReading
@@ -207,9 +207,7 @@ class TableSync(TableReading):
                 self.history = history
             if self.pause is not None:
                 return ()
-            done = {(item.topic, item.partition): item.end for item in before}
-            left = (replace(item, start=done.get((item.topic, item.partition), item.start)) for item in ranges)
-            ranges = tuple(item for item in left if item.size)
+            ranges = narrowed(ranges, starts={(item.topic, item.partition): item.end for item in before})
         return ranges
 
     def _wait_for(self, waiting: Waiting | None) -> None:

@@ -14,10 +14,10 @@ from cdc_sync.debezium.envelope import RecordKind
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import events_in, sample, survey_with
+from cdc_sync.sightings import events_in, learn, sample, survey_with
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
 from cdc_sync.spark.problems import MALFORMED
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
@@ -265,22 +265,15 @@ class TopicSync:
                 continue
             reasons[item.digest, False] = reason
         for stretch in found.stretches:
-            known = self._context.book.get(stretch.digest) or self._learn(stretch)
+            known = self._context.book.get(stretch.digest) or learn(self._context, stretch.kafka, stretch.digest)
             if known.kind is not RecordKind.TABLE_CHANGE or known.broken is not None:
                 reasons[stretch.digest, True] = self._refusal(stretch.kafka, known) or known.broken or NOT_READABLE
         if reasons:
             self._set_aside(step, reasons)
 
-    def _learn(self, stretch: Stretch) -> KnownSchema:
-        record = sample(self._context, stretch.kafka)
-        assert record.value is not None
-        return self._context.book.learn(record.key, record.value, record.headers, digest=stretch.digest)
-
     def _reason(self, digest: str, first: KafkaPosition, count: int) -> str | None:
         """Return why such records are set aside, None if they are known and carry no rows."""
-        record = sample(self._context, first)
-        assert record.value is not None
-        known = self._context.book.learn(record.key, record.value, record.headers, digest=digest)
+        known = learn(self._context, first, digest)
         if known.broken is not None:
             return self._refusal(first, known) or known.broken
         if known.kind is RecordKind.TABLE_CHANGE:
@@ -295,16 +288,8 @@ class TopicSync:
 
     def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str | None]) -> None:
         context = self._context
-        fresh = tuple(
-            OffsetRange(
-                topic=item.topic,
-                partition=item.partition,
-                start=max(item.start, self._accounted.get(item.partition, item.start)),
-                end=item.end,
-            )
-            for item in step
-        )
-        fresh = tuple(item for item in fresh if item.size)
+        accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
+        fresh = narrowed(step, starts=accounted)
         if not fresh:
             return
         records = context.read(fresh)

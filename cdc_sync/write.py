@@ -26,7 +26,7 @@ from cdc_sync.errors import TargetError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
-from cdc_sync.keeping import Keeping, Unlinked, before_creates
+from cdc_sync.keeping import Keeping, Unlinked
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.readings import readings, with_declared_key
@@ -41,7 +41,7 @@ from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_
 from cdc_sync.spark.problems import PLACEHOLDER_FOUND, UNKNOWN_SCHEMA
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.stops import Pause, cut_at_stops, missing_row, unknown_value, unlinked_create
+from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
 
 _ABOVE_BOUND = "above_bound"
@@ -170,7 +170,7 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
 
 def _write_before(context: Context, plan: WritePlan, unlinked: Unlinked) -> Outcome:
     """Write up to creates whose deletes another partition may have yet to bring; stop where nothing is left of it."""
-    ranges = before_creates(plan.ranges, unlinked.creates)
+    ranges = before_places(plan.ranges, unlinked.creates)
     if ranges and sum(item.size for item in ranges) < sum(item.size for item in plan.ranges):
         return write_range(context, replace(plan, ranges=ranges))
     if plan.route.policy.missing_rows == "insert":
@@ -187,7 +187,7 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
     places = [Place(partition=partition, offset=offset) for partition, offset in first.items()]
-    ranges = before_creates(plan.ranges, places)
+    ranges = before_places(plan.ranges, places)
     stop = missing_row(plan.ranges, min(places, default=None))
     if not ranges:
         return Outcome(progress=_unchanged(plan), stop=stop)

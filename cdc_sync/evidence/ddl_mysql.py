@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cdc_sync.events import TableId
 from cdc_sync.evidence.ddl_pieces import Unreadable
-from cdc_sync.evidence.ddl_reader import AlterClauses, Reader
+from cdc_sync.evidence.ddl_reader import AlterClauses, Reader, listed_columns, refuse_hidden
 from cdc_sync.evidence.ddl_statements import Add, Clause, Drop, Modify, Rename
 
 _COLUMN_VERBS = frozenset(("ADD", "DROP", "CHANGE", "MODIFY", "RENAME"))
@@ -75,16 +75,7 @@ def created_columns(elements: Reader) -> tuple[str, ...]:
     Raises:
         Unreadable: if an element is not understood.
     """
-    found: list[str] = []
-    while True:
-        if _is_other_element(elements):
-            elements.outer()
-        else:
-            found.append(elements.name())
-            _definition(elements)
-        if elements.at_end:
-            return tuple(found)
-        elements.need(",")
+    return listed_columns(elements, _is_other_element, _definition)
 
 
 def _is_other_element(reader: Reader) -> bool:
@@ -218,6 +209,4 @@ def _end_of_clause(reader: Reader) -> None:
 
 def _no_verbs(words: list[str]) -> None:
     """Be sure that no clause about columns hides behind another one."""
-    hidden = _COLUMN_VERBS.intersection(words[1:])
-    if hidden:
-        raise Unreadable(f"{min(hidden)} stands inside another clause")
+    refuse_hidden(_COLUMN_VERBS, words[1:])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cdc_sync.events import TableId
 from cdc_sync.evidence.ddl_pieces import Unreadable
-from cdc_sync.evidence.ddl_reader import AlterClauses, Place, Reader
+from cdc_sync.evidence.ddl_reader import AlterClauses, Place, Reader, listed_columns, refuse_hidden
 from cdc_sync.evidence.ddl_statements import Add, Clause, Drop, Modify, Rename
 
 _COLUMN_VERBS = frozenset(("ADD", "DROP", "MODIFY", "RENAME", "UNUSED"))
@@ -61,16 +61,7 @@ def created_columns(elements: Reader) -> tuple[str, ...]:
     Raises:
         Unreadable: if an element is not understood.
     """
-    found: list[str] = []
-    while True:
-        if _is_other_element(elements):
-            elements.outer()
-        else:
-            found.append(elements.name())
-            elements.outer()
-        if elements.at_end:
-            return tuple(found)
-        elements.need(",")
+    return listed_columns(elements, _is_other_element, Reader.outer)
 
 
 def _is_other_element(reader: Reader) -> bool:
@@ -168,6 +159,4 @@ def _rest(reader: Reader) -> None:
     words: list[str] = reader.outer()
     while reader.take(","):
         words.extend(reader.outer())
-    hidden = _COLUMN_VERBS.intersection(words)
-    if hidden:
-        raise Unreadable(f"{min(hidden)} stands inside another clause")
+    refuse_hidden(_COLUMN_VERBS, words)

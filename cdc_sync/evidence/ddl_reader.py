@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cdc_sync.events import TableId
@@ -168,6 +168,42 @@ class Reader:
                 found.append("" if found and found[-1] == "AFTER" else self.word())
                 self.at += 1
         return found
+
+
+def listed_columns(
+    elements: Reader, is_other: Callable[[Reader], bool], definition: Callable[[Reader], object]
+) -> tuple[str, ...]:
+    """Read what stands in the parentheses of CREATE TABLE or ADD; keys and constraints are left out.
+
+    Args:
+        elements: what stands between the parentheses.
+        is_other: tells an element that is no column.
+        definition: takes all that follows a column's name.
+
+    Raises:
+        Unreadable: if an element is not understood.
+    """
+    found: list[str] = []
+    while True:
+        if is_other(elements):
+            elements.outer()
+        else:
+            found.append(elements.name())
+            definition(elements)
+        if elements.at_end:
+            return tuple(found)
+        elements.need(",")
+
+
+def refuse_hidden(verbs: frozenset[str], words: Iterable[str]) -> None:
+    """Be sure that no clause about columns hides behind another one.
+
+    Raises:
+        Unreadable: if one of the verbs is among the words.
+    """
+    hidden = verbs.intersection(words)
+    if hidden:
+        raise Unreadable(f"{min(hidden)} stands inside another clause")
 
 
 @dataclass(frozen=True, slots=True)

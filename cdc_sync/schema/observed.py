@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.schema.internal import Default
-from cdc_sync.schema.types import DataType
+from cdc_sync.schema.internal import Default, InternalSchema
+from cdc_sync.schema.types import DataType, without_ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +33,8 @@ class ObservedSchema:
 
     columns: tuple[ObservedColumn, ...]
     key: tuple[str, ...]
+
+    def shows(self, schema: InternalSchema) -> bool:
+        """Whether just the schema's live columns are shown: names, order and types."""
+        known = [(column.name, without_ids(column.type)) for column in schema.live]
+        return known == [(column.name, column.type) for column in self.columns]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +25,29 @@ class OffsetRange:
     def size(self) -> int:
         """How many offsets the range spans; compaction and transactions may leave fewer records."""
         return max(0, self.end - self.start)
+
+
+def narrowed(
+    ranges: Iterable[OffsetRange],
+    *,
+    starts: Mapping[tuple[str, int], int] | None = None,
+    ends: Mapping[tuple[str, int], int] | None = None,
+) -> tuple[OffsetRange, ...]:
+    """Return what of the ranges lies at or behind the starts and before the ends; ranges of no size are left out.
+
+    Args:
+        ranges: of any topics.
+        starts, ends: (topic, partition) -> offset; what is not named stays.
+    """
+    found = (
+        replace(
+            item,
+            start=max(item.start, (starts or {}).get((item.topic, item.partition), item.start)),
+            end=min(item.end, (ends or {}).get((item.topic, item.partition), item.end)),
+        )
+        for item in ranges
+    )
+    return tuple(item for item in found if item.size)
 
 
 def spark_kafka_options(kafka: Kafka) -> dict[str, str]:

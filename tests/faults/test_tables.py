@@ -102,3 +102,22 @@ def test_crafted_names_are_names_and_nothing_else(pipeline: NewPipeline, produce
     lake.run()
 
     assert_equal(lake, *tables)
+
+
+def test_topics_whose_names_only_contain_the_pattern_are_another_pipelines(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    columns = [column("id", INT32, optional=False), column("a", TEXT)]
+    own, other = (SourceTable("t", columns, prefix=prefix) for prefix in ("inner", "not-inner"))
+    for table in (own, other):
+        table.insert(id=1, a="row")
+        produce(table.topic, table.records)
+    lake = pipeline("inner")
+
+    lake.run()
+    own.insert(id=2, a="another run")
+    produce(own.topic, own.records[1:])
+    lake.run()
+
+    assert_equal(lake, own)
+    assert [line.offsets for line in commands.status(lake.config).tables] == [{own.topic: {0: 2}}]
