@@ -100,14 +100,20 @@ class _Compiler:
 
     def projections(self) -> tuple[tuple[Column, ...], ...]:
         place = (F.col(PARTITION), F.col(OFFSET), *self._carried())
-        form, reading, value = F.col(FORM), F.col(READING), F.col(VALUE)
+        form, reading = F.col(FORM), F.col(READING)
+        # Each time a row's bytes are asked for they are copied, so the whole value goes no further than it must.
+        whole = [F.col(VALUE)] if any(found.wire_format == "avro" for found in self._groups) else []
+        key = [F.col(KEY)] if any(found.needs_key for found in self._groups) else []
+        payloads = [found.payload for found in self._groups if found.wire_format == "json"]
         parsed = [found.event for found in self._groups]
         parsed += [F.col(found.key_name) for found in self._groups if found.needs_key]
         decoded = [column for found in self._groups for column in found.decoded()]
         return (
-            (F.col(PARTITION), F.col(OFFSET), *self._of_headers(), *self._raw(), self._form().alias(FORM)),
-            (*place, value, form, *(column for found in self._groups for column in found.parsed())),
-            (*place, value, form, *parsed, self._reading().alias(READING), *decoded),
+            (F.col(PARTITION), F.col(OFFSET), *self._of_headers(), F.col(VALUE), *key, self._form().alias(FORM)),
+            (*place, *whole, *key, form, *(column for found in self._groups for column in found.cut_out())),
+            (*place, *whole, *key, form, *(column for found in self._groups for column in found.as_text())),
+            (*place, form, *payloads, *(column for found in self._groups for column in found.parsed())),
+            (*place, form, *payloads, *parsed, self._reading().alias(READING), *decoded),
             (
                 F.col(PARTITION),
                 F.col(OFFSET),
@@ -126,12 +132,6 @@ class _Compiler:
 
     def _carried(self) -> list[Column]:
         return [F.col(KEY_UPDATE)] if self._decoding.keep_unchanged else []
-
-    def _raw(self) -> list[Column]:
-        names = [VALUE]
-        if any(found.needs_key for found in self._groups):
-            names.append(KEY)
-        return [F.col(name) for name in names]
 
     def _form(self) -> Column:
         """Return the index of the record's form, NULL if it has none of them, -1 if it is too large to be read."""

@@ -50,6 +50,6 @@ def _values(group: Group, field: str) -> list[Column]:
 def _is_bare(group: Group, wire: WireType, member: str, value: Column) -> Column:
     compact = isinstance(group.members[0][1].value_form, Prefix)
     if not isinstance(wire, WireFloat):
-        return lost_quotes(group.payload(), member, value, compact=compact)
+        return lost_quotes(group.payload, member, value, compact=compact)
     suspect = F.coalesce(value.isin(*_INFINITE), F.lit(False))
-    return suspect & ~is_quoted(group.payload(), member, F.lit(""), compact=compact)
+    return suspect & ~is_quoted(group.payload, member, F.lit(""), compact=compact)

@@ -209,24 +209,40 @@ class Group:
             found = F.when(here, read).otherwise(found)
         return found
 
+    @property
     def payload(self) -> Column:
-        """Return the bytes of a JSON record that hold the payload; in a layout of its own, all of them."""
+        """The text of a JSON record that holds the payload, in a layout of its own all of it; NULL if it is no text."""
+        return F.col(f"p{self.index}")
+
+    def cut_out(self) -> list[Column]:
+        """Return the bytes of the payload, for `as_text`; those of other groups' records are NULL."""
+        if self.wire_format == "avro":
+            return []
         prefixes = {
             form: len(item.value_form.text) for form, item in self.members if isinstance(item.value_form, Prefix)
         }
-        return behind(F.col(VALUE), _by_index(prefixes)) if prefixes else F.col(VALUE)
-
-    def _from_json(self) -> Column:
-        text = self.payload()
-        event_type = self.layout.json_type(self._row(self.columns), self._row(self._before), self._source())
+        data = behind(F.col(VALUE), _by_index(prefixes)) if prefixes else F.col(VALUE)
         mine = F.col(FORM).isin(*self.forms)
         if self.needs_key:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
             # Its schema is not the rows' to the byte, so their prefix does not tell where its payload begins.
             mine = mine & has_payload(F.col(VALUE))
-        # The parser would put replacement characters where bytes are no text.
-        here = F.when(mine & is_text(text), text.cast("string"))
-        return F.from_json(here, event_type, {"columnNameOfCorruptRecord": CORRUPT})
+        return [F.when(mine, data).alias(self._bytes_name)]
+
+    def as_text(self) -> list[Column]:
+        """Return the column that `payload` refers to; the parser would put other characters where bytes are no text."""
+        if self.wire_format == "avro":
+            return []
+        data = F.col(self._bytes_name)
+        return [F.when(is_text(data), data.cast("string")).alias(f"p{self.index}")]
+
+    @property
+    def _bytes_name(self) -> str:
+        return f"b{self.index}"
+
+    def _from_json(self) -> Column:
+        event_type = self.layout.json_type(self._row(self.columns), self._row(self._before), self._source())
+        return F.from_json(self.payload, event_type, {"columnNameOfCorruptRecord": CORRUPT})
 
     def _from_avro(self) -> Column:
         reader = self.layout.avro_type(

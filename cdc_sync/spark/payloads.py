@@ -17,33 +17,33 @@ def behind(data: Column, size: Column | int) -> Column:
     return data.substr(width + 1, F.length(data) - width - 1)
 
 
-_MAY_BE_BARE = '[{-0123456789"'
-"""What a text begins with that Spark made of an array, an object or a number; of NaN and infinities it makes quotes."""
+# What Spark's parser makes of an array, an object, a number or a boolean; of NaN and infinities it makes quotes.
+# Between the parts of an object it writes no white space, which databases do.
+_MAY_BE_BARE = r'^(["\[]|\{(?!.*": )|-?\d+(\.\d+)?([eE][+-]?\d+)?$|true$|false$)'
 
 
 def lost_quotes(payload: Column, member: str, value: Column, *, compact: bool) -> Column:
-    """Return whether a text was none in JSON: Spark's parser makes one of any value; never NULL.
+    """Return whether a text was none in JSON: Spark's parser makes one of any value; NULL where the text is.
 
     Quotes count wherever the payload has a member of the name, the row before the change included.
 
     Args:
-        payload: bytes of JSON.
+        payload: the text of the JSON.
         member: its name, within quotes and escaped as in JSON.
         value: what the parser made of it.
         compact: whether to expect no white space, as in Kafka Connect's layout.
     """
-    first = F.substring(value, 1, 1)
-    suspect = first.isin(*_MAY_BE_BARE) | value.isin("true", "false")
-    begins = F.when(first == '"', '\\"').otherwise(first)
-    return F.coalesce(suspect, F.lit(False)) & ~is_quoted(payload, member, begins, compact=compact)
+    # Few values may be bare, and only for them the payload is searched.
+    first = F.when(F.startswith(value, F.lit('"')), '\\"').otherwise(F.substring(value, 1, 1))
+    return F.rlike(value, F.lit(_MAY_BE_BARE)) & ~is_quoted(payload, member, first, compact=compact)
 
 
 def is_quoted(payload: Column, member: str, begins: Column, *, compact: bool) -> Column:
     """Return whether some member of the name is a text that begins so, or any with white space before; never NULL."""
     space = r"(\s+:\s*|:\s+)" if compact else r"\s*:\s*"
-    found = F.rlike(payload.cast("string"), F.lit(rf'\Q{member}\E{space}"'))
+    found = F.rlike(payload, F.lit(rf'\Q{member}\E{space}"'))
     if compact:
-        found = F.contains(payload, F.concat(F.lit(f'{member}:"'), begins).cast("binary")) | found
+        found = F.contains(payload, F.concat(F.lit(f'{member}:"'), begins)) | found
     return F.coalesce(found, F.lit(False))
 
 

@@ -44,7 +44,7 @@ def moment(wire: Moment, policy: OutOfRange) -> Callable[[Column], Column]:
             # The session's zone is UTC, so that the local time is the one the text shows.
             return lambda value: _parsed(value, value, clamp=clamp).cast("timestamp_ntz")
         case WireInstant():
-            return lambda value: _parsed(value, value, clamp=clamp)
+            return lambda value: _parsed(_without_plain_z(value), value, clamp=clamp)
         case _:
             assert_never(wire)
 
@@ -97,6 +97,17 @@ def _clamped_date(value: Column) -> Column:
 
 def _without_z(value: Column) -> Column:
     return F.call_function("rtrim", F.lit("Z"), value)
+
+
+def _without_plain_z(value: Column) -> Column:
+    """Leave out a Z behind a full time of day and no other zone: Spark would look it up by patterns.
+
+    The session's zone is UTC.
+    """
+    full = F.octet_length(value) >= len("2024-01-31T12:34:56Z")
+    plain = full & F.endswith(value, F.lit("Z")) & ~F.contains(value, F.lit("+")) & (F.locate("-", value, 11) == 0)
+    short = value.substr(F.lit(1), F.length(value) - 1)
+    return F.when(plain & F.substring(value, -2, 1).between("0", "9"), short).otherwise(value)
 
 
 def _parsed(text: Column, value: Column, *, clamp: bool) -> Column:
