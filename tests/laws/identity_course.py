@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cdc_sync.debezium.conversions import EventSchema, WireColumn
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.catalogue import Attribute, Stamp
 from cdc_sync.evidence.records import SchemaChangeRecord
 from cdc_sync.sighting import Sighting
 from tests.laws.identity_model import KINDS, Col
@@ -25,6 +26,7 @@ class Row:
     Attributes:
         columns: those it shows.
         known_at: LSN of its transaction's commit; nobody sees the row before.
+        commit: of its transaction; Postgres only.
     """
 
     position: SourcePosition
@@ -32,6 +34,7 @@ class Row:
     snapshot: bool
     columns: tuple[Col, ...]
     known_at: int = 0
+    commit: Commit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +61,16 @@ class State:
     """What Postgres' catalogue shows from a commit on.
 
     Attributes:
-        columns: None while no table has the name.
-        highest: the highest attnum ever given.
+        at: the commit's time in microseconds.
+        attributes: all that the table ever had, with who wrote them last; None while no table has the name.
+        named: who gave the table its name.
     """
 
     position: SourcePosition
+    at: int
     relid: int
-    columns: tuple[Col, ...] | None
-    highest: int = 0
+    attributes: tuple[Attribute, ...] | None
+    named: Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,4 +157,5 @@ def sighting(course: Course, row: Row, *, before_seen_in_stream: bool = True) ->
         append_only=course.connector == "postgresql",
         partitions=course.partitions,
         before_seen_in_stream=before_seen_in_stream,
+        commit=row.commit,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
-from cdc_sync.events import KafkaPosition, SourcePosition
-from cdc_sync.evidence.catalogue import CatalogueReading, structure_at
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.events import KafkaPosition
+from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.messages import MessageLog
 from cdc_sync.evidence.records import LogicalMessage
 from tests.laws.identity_course import DATABASE, POSTGRES, Course, Row, State, Told
@@ -75,73 +77,55 @@ def _attributes(columns: Sequence[Col]) -> list[dict[str, object]]:
     ]
 
 
-def readings_of(course: Course, rows: Sequence[Row]) -> tuple[CatalogueReading | None, ...]:
-    """Read the catalogue whenever one of these rows is planned, while the source is up to three changes ahead."""
+def readings_of(course: Course, rows: Sequence[Row], *, times: bool = True) -> Callable[[int], Kept]:
+    """Tell for every row which readings of the catalogue are kept when it is planned.
+
+    One is made when a row is planned that no earlier one reaches; meanwhile the source is up to three changes ahead.
+
+    Args:
+        course: what the source went through.
+        rows: those that are planned, in this order.
+        times: the server keeps the times of commits (`track_commit_timestamp`).
+    """
     random = chosen(course, 1)
     places = [state.position.parts[0] for state in course.states]
-    found, now = [], 0
-    for row in rows:
-        now = max(now, row.known_at)
-        here = bisect_right(places, now) - 1
-        ahead = min(here + random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0], len(places) - 1)
-        now = max(now, places[ahead])
-        found.append(_reading(course.states[ahead], now) if ahead >= 0 else None)
-    return tuple(found)
+    done: list[Kept] = []
 
-
-def _reading(state: State, lsn: int) -> CatalogueReading | None:
-    if state.columns is None:
-        return None
-    return CatalogueReading(
-        position=SourcePosition(kind="postgresql", parts=(lsn, lsn)),
-        table=POSTGRES,
-        relid=state.relid,
-        # Only what events show: the numbers of the others count as dropped, and they never come back.
-        columns=tuple(
-            (column.number, column.name, KINDS[column.kind].postgres)
-            for column in state.columns
-            if not (column.is_excluded or column.generated)
-        ),
-        highest=state.highest,
-    )
-
-
-def catalogue_logs(course: Course, rows: Sequence[Row]) -> Callable[[int], tuple[ColumnLog, ...]]:
-    """Tell for every row what the readings so far prove of it and the rows before it; nothing if it is not certain."""
-    readings = readings_of(course, rows)
-    found: list[Structure] = []
-    done: list[tuple[ColumnLog, ...]] = []
-
-    def logs(number: int) -> tuple[ColumnLog, ...]:
+    def kept(number: int) -> Kept:
         while len(done) <= number:
-            row = rows[len(done)]
-            known = [reading for reading in readings[: len(done) + 1] if reading is not None]
-            certain = structure_at(known, POSTGRES, row.position, [column.name for column in row.columns])
-            tokens = {column.name: column.token for column in certain.columns} if certain is not None else {}
-            found.append(_structure(row, tokens))
-            done.append((ColumnLog("catalogue", found),) if len(tokens) == len(row.columns) else ())
+            row, before = rows[len(done)], done[-1] if done else NOTHING_KEPT
+            moment = Moment(lsn=row.position.parts[-1], commit=row.commit, snapshot=row.snapshot)
+            ahead = random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0]
+            if before.covers(moment):
+                done.append(before)
+                continue
+            now = max(row.known_at, before.reach)
+            state = course.states[min(bisect_right(places, now) - 1 + ahead, len(places) - 1)]
+            reading = _reading(state, row, max(now, state.position.parts[0]), times=times)
+            done.append(before.with_missed(moment.lsn) if reading is None else before.with_reading(reading))
         return done[number]
 
-    return logs
+    return kept
 
 
-_TABLE = LoggedColumn(name="\0", token=Token(era="table", number=0))
-"""Says that a structure in between, of which nothing is certain, is not another table's."""
-
-
-def _structure(row: Row, tokens: Mapping[str, Token]) -> Structure:
-    """Return the structure at a row if all of it is certain; else one that can be compared with no other.
-
-    A structure is taken to be complete, so one with some of the columns would say that the others are gone.
-    """
-    if len(tokens) < len(row.columns):
-        tokens = {c.name: Token(era=("not known", row.position), number=c.name) for c in row.columns}
-    columns = tuple(
-        LoggedColumn(name=c.name, token=tokens[c.name], type=f"not known at {row.position}") for c in row.columns
+def _reading(state: State, row: Row, lsn: int, *, times: bool) -> CatalogueReading | None:
+    if state.attributes is None:
+        return None
+    attributes = state.attributes if times else tuple(map(_without_time, state.attributes))
+    return CatalogueReading(
+        table=POSTGRES,
+        begun=lsn,
+        ended=lsn,
+        taken=max(state.at, row.commit.at if row.commit is not None else 0),
+        relid=state.relid,
+        named=state.named if times else replace(state.named, at=None),
+        attributes=attributes,
     )
-    return Structure(
-        table=POSTGRES, position=row.position, columns=(*columns, _TABLE), statement="read from the catalogue"
-    )  # fmt: skip
+
+
+def _without_time(attribute: Attribute) -> Attribute:
+    assert attribute.stamp is not None
+    return replace(attribute, stamp=replace(attribute.stamp, at=None))
 
 
 def chosen(course: Course, salt: int) -> Random:
