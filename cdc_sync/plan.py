@@ -198,7 +198,9 @@ def _next(
     changes = diff(head.schema, after)
     if not changes:
         interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
-        return _version(sighting, head.number + 1, after, (), (_INTERRUPTED,), kept) if interrupted else None
+        renewed = read is not None and read.renewed
+        said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
+        return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     refused = refused_key(changes, head.schema, sighting) or refused_change(changes, head.schema, after, capabilities)
     if refused is not None:
         return refused
@@ -220,13 +222,19 @@ def moment_of(sighting: Sighting) -> Moment | None:
 
 def _read(history: History, seen: ObservedSchema, sighting: Sighting, kept: Kept) -> Told | None:
     moment = moment_of(sighting)
-    return None if moment is None else prove_by_readings(history, seen, kept, moment)
+    return None if moment is None else prove_by_readings(history, seen, kept, sighting.position, moment)
 
 
 _INTERRUPTED = Evidence(
     subject="all columns",
     kind="name",
     text="the same as before by their names; what the source tells of its columns is no proof across this event",
+)
+
+_RENEWED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; the source's catalogue tells which ones they are from this event on",
 )
 
 

@@ -23,8 +23,8 @@ from cdc_sync.evidence.column_log import Token, avro_name
 
 CLOCK_MARGIN = 1_000
 """Microseconds by which a commit has to lie before another one; both are of one server's clock."""
-SNAPSHOT_MARGIN = 600_000_000
-"""The same before an event of a snapshot, whose time is of the connector's clock."""
+WIDE_MARGIN = 600_000_000
+"""The same before an event of a snapshot, whose time is of the connector's clock; and what no clock is put back by."""
 _XIDS = 2**32
 
 
@@ -127,16 +127,15 @@ class Moment:
     def is_behind(self, stamp: Stamp | None) -> bool:
         """Whether what this stamp is on was so already when the row was written.
 
-        The clock decides; the transactions' numbers, whose order alone proves nothing, have to agree, so that a clock
-        that was put back does no harm.
+        The clock decides; if not much time lies between, the transactions' numbers, whose order alone proves nothing,
+        have to agree, so that a clock that was put back does no harm.
         """
         if stamp is None or stamp.at is None or self.commit is None:
             return False
-        if stamp.at + (SNAPSHOT_MARGIN if self.snapshot else CLOCK_MARGIN) >= self.commit.at:
-            return False
-        if self.snapshot or self.commit.xid is None:
-            return True
-        return 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
+        since = self.commit.at - stamp.at
+        if self.snapshot or self.commit.xid is None or since > WIDE_MARGIN:
+            return since > (WIDE_MARGIN if self.snapshot else CLOCK_MARGIN)
+        return since > CLOCK_MARGIN and 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment, certain, possible_numbers
 from cdc_sync.evidence.column_log import Token
 from cdc_sync.evidence.kept import Kept
@@ -24,10 +25,13 @@ class Told:
     Attributes:
         proof: about its columns against those of the newest version.
         made_anew: another table has the name now, so that places of columns prove nothing.
+        renewed: from this event on columns are known that were not, or were other ones, although all names are the
+            same; known only if nothing else changed.
     """
 
     proof: Proof
     made_anew: bool
+    renewed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,9 @@ class _Sight:
         return next(iter(found)) if len(found) == 1 else None
 
 
-def prove_by_readings(history: History, seen: ObservedSchema, kept: Kept, moment: Moment) -> Told | None:
+def prove_by_readings(
+    history: History, seen: ObservedSchema, kept: Kept, position: SourcePosition, moment: Moment
+) -> Told | None:
     """Say what the readings of a table prove about the columns of an event against those of the newest version.
 
     Law: a pair is proven only if each of the two can stand for one column only, and it is the same; a column is gone
@@ -71,8 +77,9 @@ def prove_by_readings(history: History, seen: ObservedSchema, kept: Kept, moment
     }
     head = sights.get(history.head.number)
     anew = head is not None and head.after.relid != now.after.relid
-    proof = _Comparison(history.head.schema, seen, now, known).proof(anew=anew, head=head)
-    return Told(proof=proof, made_anew=anew)
+    comparison = _Comparison(history.head.schema, seen, now, known)
+    renewed = kept.is_told_from(history.head.position, position, moment) and comparison.is_renewed()
+    return Told(proof=comparison.proof(anew=anew, head=head), made_anew=anew, renewed=renewed)
 
 
 def moment_of(version: Version) -> Moment:
@@ -144,6 +151,13 @@ class _Comparison:
         self._now = now
         self._known = known
         self._one = {id_: next(iter(tokens)) for id_, tokens in known.items() if len(tokens) == 1}
+
+    def is_renewed(self) -> bool:
+        """Whether a name stands for a column of which it was not known that it is this one."""
+        return any(
+            (token := self._now.one(column.name)) is not None and self._one.get(column.id) != token
+            for column in self._schema.live
+        )
 
     def proof(self, *, anew: bool, head: _Sight | None) -> Proof:
         place = {token: index for index, name in enumerate(self._names) if (token := self._now.one(name)) is not None}

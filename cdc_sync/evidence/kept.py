@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment
 
 
@@ -79,11 +80,32 @@ class Kept:
         before = [] if moment.snapshot else [first for first in spans if first.ended <= moment.lsn]
         return (before[-1] if before else None), after.first
 
+    @property
+    def cuts(self) -> tuple[SourcePosition, ...]:
+        """The places behind which readings tell something else than before: the first event there is looked at."""
+        return tuple(_cut(entry) for entry in self.entries if isinstance(entry, Span))
+
+    def is_told_from(self, head: SourcePosition, event: SourcePosition, moment: Moment) -> bool:
+        """Whether an event lies amid readings that show the same, and the first of them behind the newest version.
+
+        Nothing changed between them, so everything is certain; and the first event behind a cut is always looked at,
+        so that it does not depend on how events are split into batches where this begins.
+        """
+        return not moment.snapshot and any(
+            head < _cut(entry) < event and entry.first.ended <= moment.lsn <= entry.begun
+            for entry in self.entries
+            if isinstance(entry, Span)
+        )
+
     def _reaching(self, moment: Moment) -> int | None:
         return next((place for place, entry in enumerate(self.entries) if _reaches(entry, moment)), None)
 
 
 NOTHING_KEPT = Kept()
+
+
+def _cut(span: Span) -> SourcePosition:
+    return SourcePosition(kind="postgresql", parts=(span.first.ended, span.first.ended))
 
 
 def _reaches(entry: Entry, moment: Moment) -> bool:

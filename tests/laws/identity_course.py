@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -127,19 +127,20 @@ def shape_of(row: Row) -> tuple[tuple[str, str, bool], ...]:
     return tuple((column.name, column.kind, column.key) for column in row.columns)
 
 
-def sightings(course: Course, told: list[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
-    """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`."""
+def sightings(course: Course, told: Sequence[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
+    """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`.
+
+    More may be told while a sighting is looked at.
+    """
     previous: Row | None = None
     streamed_before = streamed = False
-    boundaries = iter(sorted(told))
-    boundary = next(boundaries, None)
+    passed: set[SourcePosition] = set()
     for row in course.rows:
-        passed = False
-        while boundary is not None and boundary <= row.position:
-            passed, boundary = True, next(boundaries, None)
+        cuts = {position for position in told if position <= row.position} - passed
+        passed |= cuts
         if previous is not None and shape_of(previous) != shape_of(row):
             streamed_before, streamed = streamed, False
-        if previous is None or passed or shape_of(previous) != shape_of(row):
+        if previous is None or cuts or shape_of(previous) != shape_of(row):
             yield row, sighting(course, row, before_seen_in_stream=streamed_before or streamed)
         streamed = streamed or not row.snapshot
         previous = row

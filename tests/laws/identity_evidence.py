@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from cdc_sync.events import KafkaPosition
@@ -77,38 +78,70 @@ def _attributes(columns: Sequence[Col]) -> list[dict[str, object]]:
     ]
 
 
-def readings_of(course: Course, rows: Sequence[Row], *, times: bool = True) -> Callable[[int], Kept]:
-    """Tell for every row which readings of the catalogue are kept when it is planned.
+EVERY = 10_000_000
+"""Microseconds between the readings that the job makes all the time, `evidence.catalogue.every`."""
 
-    One is made when a row is planned that no earlier one reaches; meanwhile the source is up to three changes ahead.
 
-    Args:
-        course: what the source went through.
-        rows: those that are planned, in this order.
-        times: the server keeps the times of commits (`track_commit_timestamp`).
+class Reader:
+    """Reads the catalogue as the job does while it plans the rows of a course, in their order.
+
+    One reading is made when a row is planned that no earlier one reaches; meanwhile the source is up to three changes
+    ahead. From the first one on there are others, at fixed intervals of the source's time.
     """
-    random = chosen(course, 1)
-    places = [state.position.parts[0] for state in course.states]
-    done: list[Kept] = []
 
-    def kept(number: int) -> Kept:
-        while len(done) <= number:
-            row, before = rows[len(done)], done[-1] if done else NOTHING_KEPT
-            moment = Moment(lsn=row.position.parts[-1], commit=row.commit, snapshot=row.snapshot)
-            ahead = random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0]
-            if before.covers(moment):
-                done.append(before)
-                continue
-            now = max(row.known_at, before.reach)
-            state = course.states[min(bisect_right(places, now) - 1 + ahead, len(places) - 1)]
-            reading = _reading(state, row, max(now, state.position.parts[0]), times=times)
-            done.append(before.with_missed(moment.lsn) if reading is None else before.with_reading(reading))
-        return done[number]
+    def __init__(self, course: Course, *, times: bool = True, every: int | None = EVERY) -> None:
+        """Begin before the first row.
 
-    return kept
+        Args:
+            course: what the source went through.
+            times: the server keeps the times of commits (`track_commit_timestamp`).
+            every: microseconds from one reading to the next; None for those only that planning asks for.
+        """
+        self._course, self._times = course, times
+        self._random = chosen(course, 1)
+        self._places = [state.position.parts[0] for state in course.states]
+        self._regular = list(_regular(course, every, self._random) if every is not None else ())
+        self._now = 0
+        self.kept = NOTHING_KEPT
+
+    def plan(self, row: Row) -> Kept:
+        """Return what is kept when a row is planned."""
+        states, places = self._course.states, self._places
+        moment = Moment(lsn=row.position.parts[-1], commit=row.commit, snapshot=row.snapshot)
+        is_first, self._now = self._now == 0, max(self._now, row.known_at)
+        ahead = self._random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0]
+        state = states[min(bisect_right(places, self._now) - 1 + ahead, len(places) - 1)]
+        self._now = max(self._now, state.position.parts[0])
+        while self._regular and self._regular[0][0] <= self._now:
+            lsn, at, earlier = self._regular.pop(0)
+            if not is_first and lsn > self.kept.reach:
+                self._take(earlier, lsn, at)
+        if not self.kept.covers(moment):
+            self._take(state, self._now, max(state.at, row.commit.at if row.commit is not None else 0))
+        if not self.kept.covers(moment):
+            self.kept = self.kept.with_missed(moment.lsn)
+        return self.kept
+
+    def _take(self, state: State, lsn: int, at: int) -> None:
+        reading = _reading(state, lsn, at, times=self._times)
+        if reading is not None:
+            self.kept = self.kept.with_reading(reading)
 
 
-def _reading(state: State, row: Row, lsn: int, *, times: bool) -> CatalogueReading | None:
+def _regular(course: Course, every: int, random: Random) -> Iterator[tuple[int, int, State]]:
+    """Yield LSN, time and what is there for the last of the regular readings between each two commits."""
+    commits = {state.position.parts[0]: state.at for state in course.states}
+    commits |= {row.known_at: row.commit.at for row in course.rows if row.commit is not None}
+    places, start = [state.position.parts[0] for state in course.states], random.randrange(every)
+    ordered = sorted(commits.items())
+    for (lsn, at), (_, end) in pairwise(ordered):
+        last = end - 1 - (end - 1 - start) % every
+        place = bisect_right(places, lsn) - 1
+        if last >= at and place >= 0:
+            yield lsn, last, course.states[place]
+
+
+def _reading(state: State, lsn: int, at: int, *, times: bool) -> CatalogueReading | None:
     if state.attributes is None:
         return None
     attributes = state.attributes if times else tuple(map(_without_time, state.attributes))
@@ -116,7 +149,7 @@ def _reading(state: State, row: Row, lsn: int, *, times: bool) -> CatalogueReadi
         table=POSTGRES,
         begun=lsn,
         ended=lsn,
-        taken=max(state.at, row.commit.at if row.commit is not None else 0),
+        taken=at,
         relid=state.relid,
         named=state.named if times else replace(state.named, at=None),
         attributes=attributes,

@@ -52,6 +52,7 @@ class Session:
         # Times and transaction numbers come from another source of chance, so that they leave the histories as they are.
         self.chance = Random(self.lsn)
         self.now = 1_700_000_000_000_000
+        self.rested = False
         self.last_xid = 700
         self.older_xids: list[int] = []
         self.to_the_millisecond = self.chance.random() < 0.3
@@ -95,14 +96,19 @@ class Session:
         self.state()
 
     def pass_time(self) -> int:
-        """Let some time pass until the next commit, sometimes next to none; return the transaction's number.
+        """Let some time pass until the next commit, and return the transaction's number.
 
-        Now and then that is a small one, of a transaction that wrote something else long before.
+        A round begins minutes to days after the one before. Within it half of the commits come within a second of the
+        one before, one in twenty within two milliseconds. Now and then the number is a small one, of a transaction that
+        wrote something else long before.
         """
-        drawn = self.chance.random()
-        longest = 2_000 if drawn < 0.12 else 1_000_000 if drawn < 0.32 else 3_600_000_000
-        self.now += self.chance.randrange(longest)
-        if self.older_xids and self.chance.random() < 0.1:
+        if self.rested:
+            self.now += self.chance.randrange(60_000_000, 600_000_000_000)
+            self.rested = False
+        else:
+            drawn = self.chance.random()
+            self.now += self.chance.randrange(2_000 if drawn < 0.05 else 1_000_000 if drawn < 0.5 else 600_000_000)
+        if self.older_xids and self.chance.random() < 0.03:
             return self.older_xids.pop(self.chance.randrange(len(self.older_xids)))
         skipped = self.chance.randrange(3)
         self.older_xids += range(self.last_xid + 1, self.last_xid + 1 + skipped)
@@ -249,7 +255,7 @@ class Session:
             at = self.position(self.step())
             columns = shown(self.table.columns, snapshot=True, connector="postgresql")
             # Most tables are old when a connector reads them first.
-            self.now += self.chance.randrange(100_000_000_000 if self.chance.random() < 0.9 else 60_000_000)
+            self.now += self.chance.randrange(100_000_000_000 if self.chance.random() < 0.98 else 60_000_000)
             for _ in range(self.random.randint(1, 2)):
                 self.row_at(at, columns, known_at=self.lsn, commit=Commit(at=self.now), snapshot=True)
             if self.draw.chance(0.5):
@@ -265,6 +271,7 @@ class Session:
 
     def round(self, ops: list[Op]) -> None:
         """Carry statements out, in one transaction or one after the other; then write rows, or not."""
+        self.rested = True
         rolled_back = self.draw.chance(0.08)
         together = rolled_back or self.draw.chance(0.4)
         saved, said, touched = self.database.saved(), len(self.statements), len(self.touched)
