@@ -68,6 +68,7 @@ class CatalogueReading:
         server: which server, and which of its timelines; LSNs of different ones cannot be compared.
         relid: the table's own number.
         named: who gave it its name; None if that is not told.
+        schema_named: who gave its schema its name, or wrote that row of the catalogue for another reason.
         attributes: in the order of their numbers, all that were ever there.
     """
 
@@ -79,6 +80,7 @@ class CatalogueReading:
     taken: int = 0
     server: str = ""
     named: Stamp | None = None
+    schema_named: Stamp | None = None
 
     @property
     def highest(self) -> int:
@@ -124,18 +126,23 @@ class Moment:
     commit: Commit | None = None
     snapshot: bool = False
 
-    def is_behind(self, stamp: Stamp | None) -> bool:
+    def is_behind(self, stamp: Stamp | None, *, margin: int = CLOCK_MARGIN) -> bool:
         """Whether what this stamp is on was so already when the row was written.
 
         The clock decides; if not much time lies between, the transactions' numbers, whose order alone proves nothing,
         have to agree, so that a clock that was put back does no harm.
+
+        Args:
+            stamp: of something that only changes under a lock that waits for all writers of the table.
+            margin: microseconds that have to lie between; a wide one for what changes without such a lock.
         """
         if stamp is None or stamp.at is None or self.commit is None:
             return False
         since = self.commit.at - stamp.at
-        if self.snapshot or self.commit.xid is None or since > WIDE_MARGIN:
-            return since > (WIDE_MARGIN if self.snapshot else CLOCK_MARGIN)
-        return since > CLOCK_MARGIN and 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
+        if self.snapshot or since > WIDE_MARGIN:
+            return since > WIDE_MARGIN
+        agrees = self.commit.xid is None or 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
+        return since > margin and agrees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +172,7 @@ def certain(before: CatalogueReading | None, after: CatalogueReading, moment: Mo
     """
     if before is not None and not _is_one_table(before, after):
         before = None
-    if not (moment.is_behind(after.named) or (before is not None and _same_stamp(before.named, after.named))):
+    if not _has_its_name(before, after, moment):
         return None
     live: dict[int, str] = {}
     gone: set[int] = set()
@@ -186,6 +193,15 @@ def certain(before: CatalogueReading | None, after: CatalogueReading, moment: Mo
         return None
     kept = frozenset(number for number in open_ if not after.attributes[number - 1].dropped)
     return Certain(live=live, gone=frozenset(gone), least=least, open=tuple(open_), kept=kept)
+
+
+def _has_its_name(before: CatalogueReading | None, after: CatalogueReading, moment: Moment) -> bool:
+    same = before is not None and _same_stamp(before.named, after.named)
+    if not (same or moment.is_behind(after.named)):
+        return False
+    if before is not None and _same_stamp(before.schema_named, after.schema_named):
+        return True
+    return moment.is_behind(after.schema_named, margin=WIDE_MARGIN)
 
 
 def _is_one_table(before: CatalogueReading, after: CatalogueReading) -> bool:

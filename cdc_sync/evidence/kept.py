@@ -7,7 +7,6 @@ there was none to be had, that is kept too. So the same kept readings give the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -50,6 +49,11 @@ class Kept:
     def reach(self) -> int:
         """The place in the log up to which every event was, or would be, decided by what is kept."""
         return max((entry.lsn if isinstance(entry, Missed) else entry.begun for entry in self.entries), default=0)
+
+    @property
+    def newest_lsn(self) -> int:
+        """The place in the log at which the last reading was made; 0 if there is none."""
+        return max((entry.ended for entry in self.entries if isinstance(entry, Span)), default=0)
 
     def with_reading(self, reading: CatalogueReading) -> Kept:
         """Add a reading that is later than all others."""
@@ -114,8 +118,3 @@ def _reaches(entry: Entry, moment: Moment) -> bool:
     if moment.snapshot and moment.commit is not None and entry.taken < moment.commit.at:
         return False
     return entry.begun >= moment.lsn
-
-
-def newest(entries: Sequence[Entry]) -> CatalogueReading | None:
-    """Return the newest reading of all, None if there is none."""
-    return next((entry.first for entry in reversed(entries) if isinstance(entry, Span)), None)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from random import Random
 
 from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment
+from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.messages import MessageLog
@@ -152,6 +152,7 @@ def _reading(state: State, lsn: int, at: int, *, times: bool) -> CatalogueReadin
         taken=at,
         relid=state.relid,
         named=state.named if times else replace(state.named, at=None),
+        schema_named=Stamp(xid=3, at=0 if times else None),
         attributes=attributes,
     )
 

@@ -25,6 +25,7 @@ Readings = Callable[[int], Kept]
 def no_readings(_: int) -> Kept:
     return NOTHING_KEPT
 
+
 ROUTE = Route(
     table=POSTGRES,
     target=TargetName(namespace="public", name="t"),
