@@ -14,7 +14,7 @@ from typing import Any
 
 from cdc_sync.errors import SetupError
 from cdc_sync.events import TableId
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Stamp
+from cdc_sync.evidence.catalogue import WIDE_MARGIN, Attribute, CatalogueReading, Stamp
 
 BEGIN_SQL = """
 SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, current_database(),
@@ -45,6 +45,15 @@ ORDER BY n.nspname, c.relname, a.attnum
 """Parameters: schemas and tables. The row type has the table's name and schema, and is written whenever one of them
 changes; the table's own row is written for many other reasons. Times of commits that came by replication are of another
 server's clock, so they are not asked for where there may be such."""
+SINCE_SQL = """
+SELECT control.oldest, min((extract(epoch FROM pg_xact_commit_timestamp(number::text::xid)) * 1000000)::bigint)
+FROM (SELECT oldest_commit_ts_xid::text::bigint AS oldest FROM pg_control_checkpoint()) AS control,
+     generate_series(control.oldest, control.oldest + 99) AS number
+WHERE control.oldest > 2 AND current_setting('track_commit_timestamp') = 'on'
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_origin)
+GROUP BY control.oldest
+"""
+"""The first transaction whose time is kept, and about when that was: what is older has no time, and was done before."""
 END_SQL = """
 SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 """
@@ -92,6 +101,8 @@ def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
     asked = sorted(table for table in tables if table.database == database)
     names = [table.schema for table in asked], [table.table for table in asked]
     rows = connection.execute(TABLES_SQL, names).fetchall()
+    since = connection.execute(SINCE_SQL).fetchone()
+    rows = [tuple(_times(row, since)) for row in rows]
     ended, taken = connection.execute(END_SQL).fetchone()
     frame = {"begun": int(begun), "ended": int(ended), "taken": int(taken), "server": _server(connection, walfile)}
     found = {reading.table: reading for reading in _readings(database, rows, frame)}
@@ -104,6 +115,26 @@ def _server(connection: Any, walfile: str) -> str:
     """Return which server and timeline this is: a file of the log is named after its timeline first."""
     (system,) = connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
     return f"{system}/{walfile[:8]}"
+
+
+_STAMPS = ((3, 4), (5, 6), (11, 12))
+"""Where a transaction's number and its time stand in a row of `TABLES_SQL`."""
+
+
+def _times(row: Sequence[Any], since: tuple[int, int | None] | None) -> list[Any]:
+    """Return a row in which transactions from before times were kept have the first time, generously."""
+    found = list(row)
+    if since is None or since[1] is None:
+        return found
+    oldest, first = since
+    for xid, at in _STAMPS:
+        if found[xid] is not None and found[at] is None and (found[xid] < 3 or _is_before(found[xid], oldest)):
+            found[at] = first + WIDE_MARGIN
+    return found
+
+
+def _is_before(xid: int, other: int) -> bool:
+    return 0 < (other - xid) % 2**32 < 2**31
 
 
 def _readings(database: str, rows: Sequence[Sequence[Any]], frame: Mapping[str, Any]) -> Iterator[CatalogueReading]:
@@ -122,9 +153,9 @@ def _readings(database: str, rows: Sequence[Sequence[Any]], frame: Mapping[str, 
 
 def _attribute(number: int, dropped: bool, name: str, type_: str, xid: int, at: int | None) -> Attribute:
     stamp = Stamp(xid=xid, at=at)
-    return Attribute(number=number, stamp=stamp) if dropped else Attribute(
-        number=number, name=name, type=type_, stamp=stamp
-    )  # fmt: skip
+    if dropped:
+        return Attribute(number=number, stamp=stamp)
+    return Attribute(number=number, name=name, type=type_, stamp=stamp)
 
 
 def sqlserver_reading(table: TableId, begun: int, ended: int, rows: Sequence[Sequence[Any]]) -> CatalogueReading | None:

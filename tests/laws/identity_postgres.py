@@ -49,7 +49,7 @@ class Session:
         self.statements: list[str] = []
         self.partitions = 2 if self.draw.chance(0.3) else 1
         self.offsets = [0] * self.partitions
-        # Times and transaction numbers come from another source of chance, so that they leave the histories as they are.
+        # Times and transaction numbers come from another source of chance: the histories stay as they are.
         self.chance = Random(self.lsn)
         self.now = 1_700_000_000_000_000
         self.rested = False
