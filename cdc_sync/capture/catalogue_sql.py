@@ -124,9 +124,9 @@ _STAMPS = ((3, 4), (5, 6), (11, 12))
 def _times(row: Sequence[Any], since: tuple[int, int | None] | None) -> list[Any]:
     """Return a row in which transactions from before times were kept have the first time, generously."""
     found = list(row)
-    if since is None or since[1] is None:
+    oldest, first = since or (0, None)
+    if first is None:
         return found
-    oldest, first = since
     for xid, at in _STAMPS:
         if found[xid] is not None and found[at] is None and (found[xid] < 3 or _is_before(found[xid], oldest)):
             found[at] = first + WIDE_MARGIN

@@ -12,7 +12,7 @@ from cdc_sync.evidence.kept import Kept
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.schema.alignment import Proof
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 
 KIND = "catalogue"
@@ -161,10 +161,14 @@ class _Comparison:
 
     def proof(self, *, anew: bool, head: _Sight | None) -> Proof:
         place = {token: index for index, name in enumerate(self._names) if (token := self._now.one(name)) is not None}
+        owner = {self._one[column.id]: column.id for column in self._oldest_first() if column.id in self._one}
         same = {
             id_: place[token]
             for id_, token in self._one.items()
-            if token in place and not self._is_held(id_, self._names[place[token]], token)
+            if token in place
+            # A column that history holds as two is the live one; `decide` joins the two.
+            and owner[token] == id_
+            and not self._is_held(id_, self._names[place[token]], token)
         }
         gone = {id_ for id_, token in self._one.items() if anew or token in self._now.gone}
         hidden = {
@@ -192,8 +196,12 @@ class _Comparison:
             },
         )
 
+    def _oldest_first(self) -> list[Column]:
+        """Return all columns, retired ones before live ones."""
+        return sorted(self._schema.columns, key=lambda column: (not column.retired, column.id))
+
     def _is_held(self, id_: int, name: str, token: Token) -> bool:
-        """Whether a retired column would come back where a live one has its place; `decide` joins the two."""
+        """Whether a retired column would come back where a live one has its name, perhaps rightly."""
         holder = self._schema.find(name)
         return (
             self._schema.column(id_).retired

@@ -172,7 +172,8 @@ def test_a_table_that_is_being_changed_is_left_out(source: Source) -> None:
     with psycopg.connect(source.server.dsn) as other:
         other.execute("alter table t rename a to b")
         found = read_catalogue(source.reader, [T])
-        assert (dict(found.found), found.locked) == ({}, {T})
+        assert not found.found
+        assert found.locked == {T}
         other.rollback()
     assert names(source.read())[3] == "a"
 

@@ -26,6 +26,7 @@ from cdc_sync.evidence.catalogue import (
 TABLE = TableId(database="shop", schema="public", table="orders")
 OLD = Stamp(xid=10, at=0)
 NOW = 1_700_000_000_000_000
+EVENT = Moment(lsn=150, commit=Commit(at=NOW, xid=50))
 
 
 def reading(lsn: int, columns: dict[int, str], highest: int | None = None, **stamps: Stamp) -> CatalogueReading:
@@ -54,7 +55,7 @@ def numbers(
     before: CatalogueReading | None,
     after: CatalogueReading,
     *names: str,
-    moment: Moment = Moment(lsn=150, commit=Commit(at=NOW, xid=50)),
+    moment: Moment = EVENT,
     complete: bool = True,
 ) -> dict[str, set[int]] | None:
     possible = possible_tokens(before, after, names, moment, complete=complete)
@@ -105,7 +106,8 @@ def test_nothing_is_told_of_a_table_that_was_made_anew() -> None:
 def test_a_table_that_may_have_had_its_name_from_another_one_tells_nothing(part: str) -> None:
     now = reading(200, {1: "id"}, a1=OLD)
     assert numbers(None, now, "id") == {"id": {1}}
-    later = replace(now, **{part: Stamp(xid=60, at=NOW + 5000)})
+    stamp = Stamp(xid=60, at=NOW + 5000)
+    later = replace(now, named=stamp) if part == "named" else replace(now, schema_named=stamp)
     assert numbers(None, later, "id") is None
     assert numbers(replace(later, begun=100, ended=100), later, "id") == {"id": {1}}
 
@@ -312,7 +314,8 @@ def test_no_column_of_a_random_history_is_told_wrongly(data: st.DataObject, time
         if data.draw(st.booleans()):
             base.xid += 1
             base.early.append(base.xid)
-        xid = base.early.pop() if base.early and data.draw(st.booleans()) else None
+        late = data.draw(st.booleans())
+        xid = base.early.pop() if base.early and late else None
         inside: list[dict[int, str]] = []
         touched: set[int] = set()
         for _ in range(data.draw(st.integers(1, 3)) if kind == "change" else 0):
@@ -328,7 +331,9 @@ def test_no_column_of_a_random_history_is_told_wrongly(data: st.DataObject, time
     for moment, columns in events:
         after = next(item for item in readings if item.begun >= moment.lsn)
         before = next((item for item in reversed(readings) if item.ended <= moment.lsn), None)
-        drawn = data.draw(st.frozensets(st.sampled_from(sorted(columns)))) if columns and not complete else set()
+        drawn: frozenset[int] = frozenset()
+        if columns and not complete:
+            drawn = data.draw(st.frozensets(st.sampled_from(sorted(columns))))
         seen = {number: name for number, name in columns.items() if number not in drawn}
         found = numbers(before, after, *seen.values(), moment=moment, complete=complete)
         if found is None:
