@@ -23,8 +23,11 @@ from cdc_sync.evidence.column_log import Token, avro_name
 
 CLOCK_MARGIN = 1_000
 """Microseconds by which a commit has to lie before another one; both are of one server's clock."""
+CLOCK_STEP = 60_000_000
+"""What no clock is put back by while it runs."""
 WIDE_MARGIN = 600_000_000
-"""The same before an event of a snapshot, whose time is of the connector's clock; and what no clock is put back by."""
+"""What has to lie before an event of a snapshot, whose time is of the connector's clock, and behind what changes without
+a lock."""
 _XIDS = 2**32
 
 
@@ -139,10 +142,10 @@ class Moment:
         if stamp is None or stamp.at is None or self.commit is None:
             return False
         since = self.commit.at - stamp.at
-        if self.snapshot or since > WIDE_MARGIN:
+        if self.snapshot:
             return since > WIDE_MARGIN
         agrees = self.commit.xid is None or 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
-        return since > margin and agrees
+        return since > margin and (agrees or since > CLOCK_STEP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

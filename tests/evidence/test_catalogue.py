@@ -15,6 +15,7 @@ from cdc_sync.capture.catalogue_sql import sqlserver_reading
 from cdc_sync.events import Commit, TableId
 from cdc_sync.evidence.catalogue import (
     CLOCK_MARGIN,
+    CLOCK_STEP,
     WIDE_MARGIN,
     Attribute,
     CatalogueReading,
@@ -153,7 +154,7 @@ def test_columns_left_out_of_events_make_less_certain() -> None:
         (Stamp(xid=40, at=NOW - CLOCK_MARGIN), Commit(at=NOW, xid=50), False, False),
         (Stamp(xid=50, at=NOW), Commit(at=NOW, xid=50), False, False),
         (Stamp(xid=60, at=NOW - 5000), Commit(at=NOW, xid=50), False, False),
-        (Stamp(xid=60, at=NOW - WIDE_MARGIN - 1), Commit(at=NOW, xid=50), False, True),
+        (Stamp(xid=60, at=NOW - CLOCK_STEP - 1), Commit(at=NOW, xid=50), False, True),
         (Stamp(xid=2**32 - 5, at=NOW - 5000), Commit(at=NOW, xid=50), False, True),
         (Stamp(xid=60, at=NOW - 5000), Commit(at=NOW), False, True),
         (Stamp(xid=40), Commit(at=NOW, xid=50), False, False),
