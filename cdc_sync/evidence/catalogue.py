@@ -26,8 +26,8 @@ CLOCK_MARGIN = 1_000
 CLOCK_STEP = 60_000_000
 """What no clock is put back by while it runs."""
 WIDE_MARGIN = 600_000_000
-"""What has to lie before an event of a snapshot, whose time is of the connector's clock, and behind what changes without
-a lock."""
+"""What has to lie before an event of a snapshot, whose time is of the connector's clock, and behind what changes
+without a lock."""
 _XIDS = 2**32
 
 
