@@ -9,11 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Config
 from cdc_sync.debezium.flattened import FlattenedSettings
+from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.evidence.column_log import structures_behind
 from cdc_sync.evidencetopics import EvidenceTopics
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.registry import SchemaRegistry
 from cdc_sync.schemabook import SchemaBook
+from cdc_sync.sourcecatalogue import SourceCatalogue
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import StateStore
@@ -32,6 +35,16 @@ class Context:
     state: StateStore
     target: Target
     evidence: EvidenceTopics
+    catalogue: SourceCatalogue
+
+    def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
+        """Return the positions behind one at which the source tells of a table's columns, in order; None is before all.
+
+        What topics tell, and what readings of the catalogue do.
+        """
+        read = self.catalogue.kept(table).cuts
+        found = {at for at in read if position is None or (at.kind == position.kind and at > position)}
+        return tuple(sorted({*structures_behind(self.evidence.logs, table, position), *found}))
 
     @property
     def headers(self) -> bool:
@@ -56,15 +69,17 @@ class Context:
 def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Context:
     """Open the edges of a pipeline."""
     book = _book(config)
+    state = StateStore(config.pipeline.root, create=True)
     return Context(
         config=config,
         spark=spark,
         kafka=kafka,
         book=book,
         history=HistoryStore(f"{config.pipeline.root}/history"),
-        state=StateStore(config.pipeline.root, create=True),
+        state=state,
         target=open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
+        catalogue=SourceCatalogue(config.evidence.catalogue, state),
     )
 
 

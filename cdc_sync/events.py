@@ -61,6 +61,20 @@ class SourcePosition:
 NO_POSITION = SourcePosition(kind="none", parts=())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The commit of the transaction that wrote an event.
+
+    Attributes:
+        at: microseconds since the epoch by the source's clock, rounded down. Of a snapshot's event: when the connector
+            sent it, by the connector's clock.
+        xid: the transaction's number modulo 2^32, None if the event does not tell it.
+    """
+
+    at: int
+    xid: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class KafkaPosition:
     """One record of one topic."""

@@ -73,6 +73,7 @@ class SyncJob:
         with self._lock:
             self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
             self._context.evidence.refresh()
+            self._context.catalogue.refresh()
             topics = sorted({topic for topic, _ in ends})
             for topic in topics:
                 self._topics.setdefault(topic, TopicSync(self._context, self.tables, topic))
@@ -142,7 +143,10 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         context = open_context(config, spark, kafka)
         job = SyncJob(context)
         job.tables.restore()
-        _stream(job, context, once=once, stop=stop)
+        try:
+            _stream(job, context, once=once, stop=stop)
+        finally:
+            context.catalogue.close()
         return RunReport(
             batches=job.batches,
             tables=context.state.tables(),
@@ -185,6 +189,7 @@ def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
             stop.wait(_IDLE_SECONDS)
             if time.monotonic() - tried > _RETRY_FAILED_SECONDS and not failure:
                 job.catch_up()
+                context.catalogue.refresh()
                 tried = time.monotonic()
     finally:
         with job._lock:  # the current batch ends first

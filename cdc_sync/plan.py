@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition
+from cdc_sync.evidence.catalogue import Moment
+from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -81,6 +84,7 @@ def plan_table(
     capabilities: Capabilities,
     *,
     logs: Sequence[ColumnLog] = (),
+    kept: Kept = NOTHING_KEPT,
     patient: bool = False,
 ) -> TablePlan:
     """Derive the versions that the sightings of one table lead to.
@@ -92,6 +96,7 @@ def plan_table(
         history: None if there is none yet.
         sightings: the first event of each stretch, and the first one behind each structure in `logs`.
         logs: what the source itself says of its columns, the strongest evidence first.
+        kept: readings of the source's catalogue.
         patient: stop at a change that no log explains although one should, instead of deciding without it.
     """
     versions: list[Version] = []
@@ -106,9 +111,9 @@ def plan_table(
             TRUNCATED if sighting.truncate and not route.append else unreadable(sighting, seen, route, capabilities)
         )
         if outcome is None and history is None:
-            outcome = _baseline(sighting, seen)
+            outcome = _baseline(sighting, seen, kept)
         elif outcome is None and history is not None:
-            outcome = _next(history, sighting, seen, route, capabilities, logs, patient)
+            outcome = _next(history, sighting, seen, route, capabilities, logs, kept, patient)
         if isinstance(outcome, Version):
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
@@ -140,12 +145,12 @@ def is_later(position: SourcePosition, kafka: KafkaPosition, head: Version) -> b
     return same_partition and kafka.offset > head.kafka.offset
 
 
-def _baseline(sighting: Sighting, seen: ObservedSchema) -> Version:
+def _baseline(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Version:
     added = tuple(range(len(seen.columns)))
     alignment = Alignment(same=(), added=added, dropped=(), unproven=(), evidence=())
     schema = derive(EMPTY_SCHEMA, seen, alignment, retire=False, initials={})
     evidence = Evidence(subject=str(sighting.table), kind="first sight", text="first event of this table")
-    return _version(sighting, 1, schema, (), (evidence,))
+    return _version(sighting, 1, schema, (), (evidence,), kept)
 
 
 def _next(
@@ -155,6 +160,7 @@ def _next(
     route: Route,
     capabilities: Capabilities,
     logs: Sequence[ColumnLog],
+    kept: Kept,
     patient: bool,
 ) -> Version | Refused | _Waits | None:
     head = history.head
@@ -162,16 +168,18 @@ def _next(
     behind = [item for item in found if isinstance(item, Behind)]
     if patient and behind and not seen.shows(head.schema):
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
+    read = _read(history, seen, sighting, kept)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
-        append_only=sighting.append_only and not anew,
+        append_only=sighting.append_only and not anew and not (read is not None and read.made_anew),
         snapshot_boundary=boundary,
         renames=route.renames,
         drops=route.drops,
         proofs=(
             *_decided(route, sighting, head.schema, seen),
             *(item for item in found if isinstance(item, Proof)),
+            *(() if read is None else (read.proof,)),
         ),
     )
     alignment = align(head.schema, seen, facts)
@@ -190,7 +198,9 @@ def _next(
     changes = diff(head.schema, after)
     if not changes:
         interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
-        return _version(sighting, head.number + 1, after, (), (_INTERRUPTED,)) if interrupted else None
+        renewed = read is not None and read.renewed
+        said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
+        return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     refused = refused_key(changes, head.schema, sighting) or refused_change(changes, head.schema, after, capabilities)
     if refused is not None:
         return refused
@@ -200,13 +210,31 @@ def _next(
         *_considered(head.schema, seen, facts, alignment),
         *reasons,
     )
-    return _version(sighting, head.number + 1, after, changes, evidence)
+    return _version(sighting, head.number + 1, after, changes, evidence, kept)
+
+
+def moment_of(sighting: Sighting) -> Moment | None:
+    """Return when a sighting's event was written, None where readings of the catalogue cannot be joined to it."""
+    if sighting.position.kind != "postgresql":
+        return None
+    return Moment(lsn=sighting.position.parts[-1], commit=sighting.commit, snapshot=sighting.snapshot)
+
+
+def _read(history: History, seen: ObservedSchema, sighting: Sighting, kept: Kept) -> Told | None:
+    moment = moment_of(sighting)
+    return None if moment is None else prove_by_readings(history, seen, kept, sighting.position, moment)
 
 
 _INTERRUPTED = Evidence(
     subject="all columns",
     kind="name",
     text="the same as before by their names; what the source tells of its columns is no proof across this event",
+)
+
+_RENEWED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; the source's catalogue tells which ones they are from this event on",
 )
 
 
@@ -233,7 +261,6 @@ def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: Obs
 _CALLED = {
     "ddl": "the schema-change topic",
     "message": "the topic of logical messages",
-    "catalogue": "the source's catalogue",
 }
 
 
@@ -243,7 +270,10 @@ def _version(
     schema: InternalSchema,
     changes: tuple[SchemaChange, ...],
     evidence: tuple[Evidence, ...],
+    kept: Kept,
 ) -> Version:
+    moment = moment_of(sighting)
+    is_read = moment is not None and kept.around(moment) is not None
     return Version(
         table=sighting.table,
         number=number,
@@ -255,6 +285,7 @@ def _version(
         kafka=sighting.kafka,
         snapshot=sighting.snapshot,
         append_only=sighting.append_only,
+        commit=sighting.commit if is_read else None,
     )
 
 

@@ -56,7 +56,8 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
     topics = kafka.matching_topics(config.kafka)
     spark = build_session(config)
     try:
-        context = replace(open_context(config, spark, kafka), history=HistoryStore(into))
+        opened = open_context(config, spark, kafka)
+        context = replace(opened, history=HistoryStore(into), catalogue=opened.catalogue.kept_only())
         context.evidence.refresh()
         tables: dict[TableId, TableSync] = {}
         for topic in topics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.debezium.conversions import EventSchema
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class Sighting:
         betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
             snapshot.
+        commit: of the event's transaction, None if the event does not tell it.
     """
 
     table: TableId
@@ -39,3 +40,4 @@ class Sighting:
     holds_default: frozenset[str] = frozenset()
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
+    commit: Commit | None = None

@@ -11,7 +11,6 @@ from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import structures_behind
 from cdc_sync.history.history import History
 from cdc_sync.kafka import Record
 from cdc_sync.limits import too_long, too_much
@@ -57,6 +56,7 @@ def sightings_of(
             holds_default=first_row_holds_default(known.schema, event.row),
             betrays_default=first_row_betrays_default(known.schema, event.row),
             before_seen_in_stream=_was_streamed(context, before, stretch),
+            commit=source.commit,
         )
         found.append(sighting)
         if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
@@ -136,7 +136,7 @@ def survey_with(
     events = events_in(context, records)
     found = survey(records, events, ends, cuts)
     met = {stretch.table for stretch in found.stretches} - cuts.keys()
-    told = {table: structures_behind(context.evidence.logs, table, None) for table in met}
+    told = {table: context.told_behind(table, None) for table in met}
     if any(told.values()):
         found = survey(records, events, ends, {**cuts, **told})
     return found

@@ -4,6 +4,7 @@ Below the pipeline's root (a folder or an object-store URL)::
 
     tables/<table>.json                              one `TableStatus`
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
+    catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
 """
@@ -22,6 +23,8 @@ from obstore.exceptions import BaseError, NotFoundError
 
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
+from cdc_sync.evidence.kept import Entry, Kept
+from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision
 from cdc_sync.objectstore import open_store
 
@@ -135,6 +138,17 @@ class StateStore:
         except (KeyError, TypeError) as error:
             raise HistoryError(f"Cannot read decisions {path}: {error}; decide again after deleting the file") from None
 
+    def readings(self, table: TableId) -> Kept:
+        """Return the readings of the source's catalogue that were kept of a table."""
+        paths = self._paths(_path("catalogue", table).removesuffix(".json"))
+        return Kept(tuple(_parse_entry(self._read(path) or "", path, table) for path in paths))
+
+    def keep(self, table: TableId, number: int, entry: Entry) -> None:
+        """Keep one of these; `number` is its place among them."""
+        folder = _path("catalogue", table).removesuffix(".json")
+        text = json.dumps({"format": _FORMAT, **entry_to_json(entry)}, sort_keys=True, ensure_ascii=False)
+        self._write(f"{folder}/{number:08d}.json", text + "\n")
+
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
 
@@ -224,6 +238,16 @@ def _parse_status(text: str, path: str) -> TableStatus:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HistoryError(f"Cannot read status {path}: {error}; delete the file, the job writes it anew") from None
+
+
+def _parse_entry(text: str, path: str, table: TableId) -> Entry:
+    data = _object(text, path)
+    if data.pop("format", None) != _FORMAT:
+        raise HistoryError(f"Cannot read {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    try:
+        return entry_from_json(data, table)
+    except (KeyError, TypeError, ValueError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
 
 
 def _record_line(record: QuarantinedRecord) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from structlog import get_logger
 
@@ -10,11 +11,12 @@ from cdc_sync.bounds import source_at
 from cdc_sync.context import Context
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split, audit
-from cdc_sync.evidence.column_log import Unread, structures_behind
+from cdc_sync.evidence.column_log import Unread
+from cdc_sync.evidence.kept import Kept
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
-from cdc_sync.plan import TablePlan, plan_table
+from cdc_sync.plan import TablePlan, moment_of, plan_table
 from cdc_sync.progress import Progress
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
@@ -39,31 +41,43 @@ class TableEvidence:
     def cuts(self, history: History | None) -> tuple[SourcePosition, ...]:
         """Return the positions at which stretches of the table begin anew."""
         if history is None:
-            return structures_behind(self._context.evidence.logs, self._table, None)
+            return self._context.told_behind(self._table, None)
         head = history.head.position
-        return (head, *structures_behind(self._context.evidence.logs, self._table, head))
+        return (head, *self._context.told_behind(self._table, head))
 
     def is_new(self, history: History) -> bool:
         """Whether the source told something for which no event was looked at yet."""
         head = history.head.position
         known = head if self._settled is None else max(head, self._settled)
-        return bool(structures_behind(self._context.evidence.logs, self._table, known))
+        return bool(self._context.told_behind(self._table, known))
 
     def settle(self, stretches: Sequence[Stretch]) -> None:
         """Remember which structures have an event behind them, after all stretches were planned for."""
         if stretches:
             last = max(stretch.position for stretch in stretches)
-            behind = structures_behind(self._context.evidence.logs, self._table, self._settled)
+            behind = self._context.told_behind(self._table, self._settled)
             self._settled = max((at for at in behind if at < last), default=self._settled)
 
     def plan(self, history: History | None, sightings: Sequence[Sighting], *, patient: bool) -> TablePlan:
         """Plan with the evidence; where it stays away too long, without."""
         logs, capabilities = self._context.evidence.logs, self._context.target.capabilities
-        plan = plan_table(history, sightings, self.route, capabilities, logs=logs, patient=patient)
+        kept = self._kept(history, sightings)
+        plan = plan_table(history, sightings, self.route, capabilities, logs=logs, kept=kept, patient=patient)
         if plan.waiting is not None and self._patience.is_over(plan.waiting.kafka):
             get_logger().warning("evidence stayed away", table=str(self._table), why=plan.waiting.reason)
-            plan = plan_table(history, sightings, self.route, capabilities, logs=logs)
+            plan = plan_table(history, sightings, self.route, capabilities, logs=logs, kept=kept)
+        problem = self._context.catalogue.problem
+        if problem is not None and plan.versions:
+            said = f"version {plan.versions[-1].number} was made without a reading of the source's catalogue: {problem}"
+            plan = replace(plan, warnings=(*plan.warnings, said))
         return plan
+
+    def _kept(self, history: History | None, sightings: Sequence[Sighting]) -> Kept:
+        """Return the readings of the catalogue that these events are judged by."""
+        head = None if history is None else history.head.position
+        later = (sighting for sighting in sightings if head is None or sighting.position >= head)
+        moments = [moment for sighting in later if (moment := moment_of(sighting)) is not None]
+        return self._context.catalogue.prepare(self._table, head, moments)
 
     def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined | Unread, ...]:
         """Return what evidence that came since the last time says about what was done without it.

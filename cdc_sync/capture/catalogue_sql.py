@@ -1,25 +1,62 @@
-"""Reads a source's catalogue: the columns of tables as they are now, with the numbers that survive a rename."""
+"""Reads a source's catalogue: the columns of tables as they are now, with the numbers that survive a rename.
+
+No table is locked. The place in the log is asked for before and behind the reading, each by a statement of its own; and
+a table whose columns somebody is changing just then is left out, because rows of that very transaction may be in the
+log already: it holds ACCESS EXCLUSIVE until others see what it did.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from cdc_sync.capture.session import postgres
 from cdc_sync.errors import SetupError
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.catalogue import CatalogueReading
+from cdc_sync.events import TableId
+from cdc_sync.evidence.catalogue import WIDE_MARGIN, Attribute, CatalogueReading, Stamp
 
-POSTGRES_SQL = """
-SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, c.oid::bigint, c.relnatts, a.attnum, a.attname,
-       format_type(a.atttypid, a.atttypmod)
-FROM pg_catalog.pg_class c
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
-ORDER BY a.attnum
+BEGIN_SQL = """
+SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, current_database(),
+       pg_walfile_name(pg_current_wal_insert_lsn())
 """
-"""One table's reading: parameters schema and table; rows of LSN, relid, highest number, number, name, type."""
+LOCKED_SQL = """
+SELECT relation::bigint FROM pg_catalog.pg_locks
+WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND granted
+  AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+"""
+_AT = "(extract(epoch FROM CASE WHEN clock.known THEN pg_xact_commit_timestamp({row}.xmin) END) * 1000000)::bigint"
+TABLES_SQL = f"""
+WITH clock AS (
+    SELECT current_setting('track_commit_timestamp') = 'on'
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_origin) AS known
+)
+SELECT n.nspname, c.relname, c.oid::bigint, t.xmin::text::bigint, {_AT.format(row="t")},
+       n.xmin::text::bigint, {_AT.format(row="n")}, a.attnum, a.attisdropped, a.attname,
+       format_type(a.atttypid, a.atttypmod), a.xmin::text::bigint, {_AT.format(row="a")}
+FROM clock, pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_type t ON t.oid = c.reltype
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relkind IN ('r', 'p')
+  AND (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+ORDER BY n.nspname, c.relname, a.attnum
+"""
+"""Parameters: schemas and tables. The row type has the table's name and schema, and is written whenever one of them
+changes; the table's own row is written for many other reasons. Times of commits that came by replication are of another
+server's clock, so they are not asked for where there may be such."""
+SINCE_SQL = """
+SELECT control.oldest, min((extract(epoch FROM pg_xact_commit_timestamp(number::text::xid)) * 1000000)::bigint)
+FROM (SELECT oldest_commit_ts_xid::text::bigint AS oldest FROM pg_control_checkpoint()) AS control,
+     generate_series(control.oldest, control.oldest + 99) AS number
+WHERE control.oldest > 2 AND current_setting('track_commit_timestamp') = 'on'
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_origin)
+GROUP BY control.oldest
+"""
+"""The first transaction whose time is kept, and about when that was: what is older has no time, and was done before."""
+END_SQL = """
+SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+"""
 
 SQLSERVER_SQL = """
 SELECT t.object_id, t.max_column_id_used, c.column_id, c.name, TYPE_NAME(c.user_type_id)
@@ -29,73 +66,108 @@ JOIN sys.columns c ON c.object_id = t.object_id
 WHERE s.name = ? AND t.name = ?
 ORDER BY c.column_id
 """
-"""The same for SQL Server: rows of relid, highest number, number, name, type. Never run by us; see `sqlserver_reading`.
+"""One table of SQL Server: rows of relid, highest number, number, name, type. Never run by us; see `sqlserver_reading`.
 
 Source: Microsoft's documentation of `sys.tables` (`max_column_id_used`) and `sys.columns` (`column_id`).
 """
 
 
-def read_catalogue(dsn: str, tables: Iterable[TableId]) -> tuple[CatalogueReading, ...]:
-    """Read tables of one Postgres database; those that are not there, or are locked for 2 s, are left out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """What one look at the catalogue found.
 
-    Each table is read under ACCESS SHARE, which waits for a change of its columns to be committed and keeps the next
-    one away: the state is that of the LSN, exactly. The user needs SELECT on the table, as Debezium's has.
+    Attributes:
+        database: where it was made.
+        found: the tables that are there.
+        locked: tables whose columns were being changed; worth asking again.
+    """
+
+    database: str
+    found: Mapping[TableId, CatalogueReading]
+    locked: frozenset[TableId]
+
+
+def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
+    """Read tables of the database that a connection (psycopg, autocommit) is to; other databases' are not asked for.
 
     Raises:
-        SetupError: psycopg is missing, the server cannot be reached, is a standby or another database, or refuses.
+        SetupError: the server is a standby.
+        psycopg.Error: it does not answer, or refuses.
     """
-    readings = []
-    with postgres(dsn, "read the catalogue") as connection:
-        database, standby = connection.execute("SELECT current_database(), pg_is_in_recovery()").fetchone()
-        if standby:
-            raise SetupError("Cannot read the catalogue: the server is a standby. Use the primary")
-        for table in tables:
-            if table.database != database:
-                raise SetupError(f"Cannot read the catalogue: {table} is not in database {database!r}")
-            reading = _read(connection, table)
-            if reading is not None:
-                readings.append(reading)
-    return tuple(readings)
+    if connection.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
+        raise SetupError("Cannot read the catalogue: the server is a standby. Use the primary")
+    begun, database, walfile = connection.execute(BEGIN_SQL).fetchone()
+    locked = {relid for (relid,) in connection.execute(LOCKED_SQL).fetchall()}
+    asked = sorted(table for table in tables if table.database == database)
+    names = [table.schema for table in asked], [table.table for table in asked]
+    rows = connection.execute(TABLES_SQL, names).fetchall()
+    since = connection.execute(SINCE_SQL).fetchone()
+    rows = [tuple(_times(row, since)) for row in rows]
+    ended, taken = connection.execute(END_SQL).fetchone()
+    frame = {"begun": int(begun), "ended": int(ended), "taken": int(taken), "server": _server(connection, walfile)}
+    found = {reading.table: reading for reading in _readings(database, rows, frame)}
+    busy = frozenset(table for table, reading in found.items() if reading.relid in locked)
+    rest = {table: reading for table, reading in found.items() if table not in busy}
+    return Readings(database=database, found=rest, locked=busy)
 
 
-def _read(connection: Any, table: TableId) -> CatalogueReading | None:
-    from psycopg import errors, sql
-
-    name = sql.Identifier(table.schema, table.table)
-    try:
-        with connection.transaction():
-            connection.execute("SET LOCAL lock_timeout = '2s'")
-            connection.execute(sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(name))
-            rows = connection.execute(POSTGRES_SQL, (table.schema, table.table)).fetchall()
-    except (errors.UndefinedTable, errors.InvalidSchemaName, errors.WrongObjectType, errors.LockNotAvailable):
-        return None
-    return postgres_reading(table, rows)
+def _server(connection: Any, walfile: str) -> str:
+    """Return which server and timeline this is: a file of the log is named after its timeline first."""
+    (system,) = connection.execute("SELECT system_identifier FROM pg_control_system()").fetchone()
+    return f"{system}/{walfile[:8]}"
 
 
-def postgres_reading(table: TableId, rows: Sequence[Sequence[Any]]) -> CatalogueReading | None:
-    """Make a reading of the rows of `POSTGRES_SQL`, None if there are none."""
-    if not rows:
-        return None
-    lsn, relid, highest = (int(value) for value in rows[0][:3])
-    return CatalogueReading(
-        position=SourcePosition(kind="postgresql", parts=(lsn, lsn)),
-        table=table,
-        relid=relid,
-        columns=tuple((int(number), str(name), str(type_)) for *_, number, name, type_ in rows if number is not None),
-        highest=highest,
-    )
+_STAMPS = ((3, 4), (5, 6), (11, 12))
+"""Where a transaction's number and its time stand in a row of `TABLES_SQL`."""
 
 
-def sqlserver_reading(
-    table: TableId, position: SourcePosition, rows: Sequence[Sequence[Any]]
-) -> CatalogueReading | None:
+def _times(row: Sequence[Any], since: tuple[int, int | None] | None) -> list[Any]:
+    """Return a row in which transactions from before times were kept have the first time, generously."""
+    found = list(row)
+    oldest, first = since or (0, None)
+    if first is None:
+        return found
+    for xid, at in _STAMPS:
+        if found[xid] is not None and found[at] is None and (found[xid] < 3 or _is_before(found[xid], oldest)):
+            found[at] = first + WIDE_MARGIN
+    return found
+
+
+def _is_before(xid: int, other: int) -> bool:
+    return 0 < (other - xid) % 2**32 < 2**31
+
+
+def _readings(database: str, rows: Sequence[Sequence[Any]], frame: Mapping[str, Any]) -> Iterator[CatalogueReading]:
+    for (schema, table), own in groupby(rows, key=lambda row: (row[0], row[1])):
+        attributes = list(own)
+        relid, named, named_at, schema_named, schema_at = attributes[0][2:7]
+        yield CatalogueReading(
+            table=TableId(database=database, schema=schema, table=table),
+            relid=int(relid),
+            named=Stamp(xid=named, at=named_at),
+            schema_named=Stamp(xid=schema_named, at=schema_at),
+            attributes=tuple(_attribute(*row[7:]) for row in attributes if row[7] is not None),
+            **frame,
+        )
+
+
+def _attribute(number: int, dropped: bool, name: str, type_: str, xid: int, at: int | None) -> Attribute:
+    stamp = Stamp(xid=xid, at=at)
+    if dropped:
+        return Attribute(number=number, stamp=stamp)
+    return Attribute(number=number, name=name, type=type_, stamp=stamp)
+
+
+def sqlserver_reading(table: TableId, begun: int, ended: int, rows: Sequence[Sequence[Any]]) -> CatalogueReading | None:
     """Make a reading of the rows of `SQLSERVER_SQL`, None if there are none; who ran it says at which position."""
     if not rows:
         return None
+    live = {int(number): (str(name), str(type_)) for _, _, number, name, type_ in rows}
+    attributes = ((number, *live.get(number, ("", ""))) for number in range(1, int(rows[0][1]) + 1))
     return CatalogueReading(
-        position=position,
+        begun=begun,
+        ended=ended,
         table=table,
         relid=int(rows[0][0]),
-        columns=tuple((int(number), str(name), str(type_)) for *_, number, name, type_ in rows),
-        highest=int(rows[0][1]),
+        attributes=tuple(Attribute(number=number, name=name, type=type_) for number, name, type_ in attributes),
     )

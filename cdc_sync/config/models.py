@@ -207,11 +207,26 @@ class Connector(_Section):
     flattened: Flattened | None = None
 
 
+class SourceCatalogue(_Section):
+    """A source database whose catalogue is read; only Postgres has one that helps."""
+
+    dsn: Text
+    every: Duration = timedelta(seconds=10)
+    timeout: Duration = timedelta(seconds=3)
+
+    @model_validator(mode="after")
+    def _no_password_in_the_file(self) -> SourceCatalogue:
+        if not isinstance(self.dsn, Secret) and re.search(r"password\s*=|://[^/@]*:[^/@]*@", self.dsn):
+            problem("holds a password in plain text; write ${env:NAME} or ${file:PATH}, or set PGPASSWORD", "dsn")
+        return self
+
+
 class Evidence(_Section):
     """Where the source itself tells what its DDL did."""
 
     schema_changes: tuple[Text, ...] = ()
     messages: tuple[Text, ...] = ()
+    catalogue: SourceCatalogue | None = None
     wait: Duration = timedelta(seconds=60)
 
 

@@ -14,9 +14,9 @@ from enum import Enum
 from cdc_sync.debezium.connect import ConnectSchema, load_json, parse
 from cdc_sync.debezium.conversions import EventSchema, WireColumn, wire_column
 from cdc_sync.debezium.literals import canonical
-from cdc_sync.debezium.position import is_append_only, last_commit, last_lsn, position_of
+from cdc_sync.debezium.position import commit_of, is_append_only, last_commit, last_lsn, position_of
 from cdc_sync.errors import WireError
-from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.events import Commit, SourcePosition, TableId
 
 SCHEMA_MARKER = '{"schema":'
 PAYLOAD_MARKER = ',"payload":'
@@ -59,6 +59,7 @@ class Source:
             (`replace.null.with.default=true`); None where this event does not show it.
         op: `c r u d t m`, or empty if the record has none.
         last_commit, lsn: Postgres only: the last commit seen before the event, and the event's own place.
+        commit: of its transaction; Postgres only.
     """
 
     table: TableId
@@ -70,6 +71,7 @@ class Source:
     op: str
     last_commit: int | None = None
     lsn: int | None = None
+    commit: Commit | None = None
 
     @property
     def append_only(self) -> bool:
@@ -255,6 +257,7 @@ def read_source(payload: bytes | Mapping[str, object]) -> Source:
         op=op if isinstance(op, str) else "",
         last_commit=last_commit(source) if connector == "postgresql" else None,
         lsn=lsn,
+        commit=commit_of(source, snapshot=op == "r"),
     )
 
 

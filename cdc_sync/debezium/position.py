@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from cdc_sync.events import NO_POSITION, SourcePosition
+from cdc_sync.events import NO_POSITION, Commit, SourcePosition
 
 _APPEND_ONLY = frozenset(("postgresql", "sqlserver", "oracle"))
 
@@ -51,6 +51,19 @@ def last_lsn(source: Mapping[str, object]) -> int | None:
     """Return the event's LSN; incremental snapshots show it in `sequence` only."""
     lsn = _of_sequence(source, 1)
     return _number(source.get("lsn")) if lsn is None else lsn
+
+
+def commit_of(source: Mapping[str, object], *, snapshot: bool) -> Commit | None:
+    """Return the commit of the transaction that wrote an event, None if it does not tell.
+
+    Source: Debezium, `SourceInfo` of the Postgres connector: `ts_ms`, `ts_us` (since 2.6) and `txId` are those of the
+    transaction's commit; of a snapshot's event, the time is the connector's.
+    """
+    if source.get("connector") != "postgresql":
+        return None
+    micros, millis, xid = _number(source.get("ts_us")), _number(source.get("ts_ms")), _number(source.get("txId"))
+    at = micros if micros is not None else None if millis is None else millis * 1000
+    return None if not at else Commit(at=at, xid=None if snapshot or xid is None else xid % 2**32)
 
 
 def _of_sequence(source: Mapping[str, object], index: int) -> int | None:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from cdc_sync.events import SourcePosition, TableId
 
-SourceKind: TypeAlias = Literal["ddl", "message", "catalogue"]
+SourceKind: TypeAlias = Literal["ddl", "message"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

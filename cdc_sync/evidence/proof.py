@@ -15,7 +15,7 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.schema.types import without_ids
 
-_COORDINATES = {"ddl": "binlog", "message": "postgresql", "catalogue": "postgresql"}
+_COORDINATES = {"ddl": "binlog", "message": "postgresql"}
 """Kind of log -> the kind of source position it can be joined on."""
 
 

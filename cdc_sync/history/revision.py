@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
@@ -22,6 +22,7 @@ class Version:
         position, kafka: the first event, in source order, that has this schema.
         snapshot: that event was read by a snapshot.
         append_only: the source only adds columns behind the others.
+        commit: of that event, kept only where readings of the catalogue tell of the table.
     """
 
     table: TableId
@@ -34,3 +35,4 @@ class Version:
     kafka: KafkaPosition
     snapshot: bool
     append_only: bool
+    commit: Commit | None = None

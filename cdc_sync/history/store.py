@@ -24,7 +24,7 @@ from obstore.exceptions import (
 from obstore.store import ObjectStore
 
 from cdc_sync.errors import HistoryError, TransientError, VersionExists
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.objectstore import open_store
@@ -174,6 +174,7 @@ def version_to_text(version: Version) -> str:
             },
             "first_seen_in_snapshot": version.snapshot,
             "append_only_source": version.append_only,
+            **({} if version.commit is None else {"commit": {"at": version.commit.at, "xid": version.commit.xid}}),
             "changes": [serde.change_to_json(change) for change in version.changes],
             "evidence": [serde.evidence_to_json(item) for item in version.evidence],
             "columns_and_key": serde.schema_to_json(version.schema),
@@ -195,6 +196,7 @@ def _version_from_text(text: str, place: str) -> Version:
             kafka=KafkaPosition(**data["kafka"]),
             snapshot=data["first_seen_in_snapshot"],
             append_only=data["append_only_source"],
+            commit=Commit(**data["commit"]) if "commit" in data else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HistoryError(f"Cannot read history file {place}: {error!r}") from error

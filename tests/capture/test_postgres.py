@@ -15,11 +15,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cdc_sync.capture.catalogue_sql import read_catalogue
 from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
 from cdc_sync.errors import SetupError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import claims
 from cdc_sync.evidence.column_log import ColumnLog, Structure
 from cdc_sync.evidence.messages import MessageLog
 from cdc_sync.evidence.records import LogicalMessage
@@ -365,29 +363,6 @@ def test_a_table_that_stays_locked_has_no_baseline_and_a_warning_says_so(source:
     assert "transactions are older than the event triggers" in older
     assert "no baseline for table public.t" in locked
     assert [str(table) for table in source.read().tables] == [f"{source.name}.public.u"]
-
-
-def test_readings_of_the_catalogue_say_what_it_holds_and_prove_a_rename(source: Source) -> None:
-    source.connection.execute("create table public.t (id int, gone text, a numeric(8,2), z text)")
-    source.connection.execute("alter table public.t drop column gone")
-    table, absent = (TableId(database=source.name, schema="public", table=name) for name in ("t", "absent"))
-    (before,) = read_catalogue(source.dsn, [table, absent])
-    assert before.columns == ((1, "id", "integer"), (3, "a", "numeric(8,2)"), (4, "z", "text"))
-    assert (before.highest, set(before.dropped)) == (4, {2})
-    source.connection.execute("alter table public.t rename a to b; alter table public.t add column n int")
-    (after,) = read_catalogue(source.dsn, [table])
-    assert before.position < after.position
-    assert claims(before.tokens, before, after, ("id", "b", "z", "n")).same == {"id": "id", "b": "a", "z": "z"}
-    with psycopg.connect(source.dsn) as other:
-        other.execute("alter table public.t rename b to c")
-        assert read_catalogue(source.dsn, [table]) == ()
-        other.rollback()
-    with pytest.raises(SetupError, match="Cannot read the catalogue: the user may not"):
-        read_catalogue(psycopg.conninfo.make_conninfo(source.dsn, user=login(source)), [table])
-    with pytest.raises(SetupError, match="is not in database"):
-        read_catalogue(source.dsn, [TableId(database="elsewhere", schema="public", table="t")])
-    with pytest.raises(SetupError, match="Cannot read the catalogue"):
-        read_catalogue("host=127.0.0.1 port=1 connect_timeout=2", [table])
 
 
 def test_removal_script_runs_where_nothing_was_installed(source: Source) -> None:

@@ -62,6 +62,7 @@ def _validated(model: type[BaseModel]) -> BaseModel | None:
         "Kafka": {"bootstrap_servers": "b:1", "topics": ("t",)},
         "TableRule": {"table": "d.s.t"},
         "Registry": {"url": "http://r:1"},
+        "SourceCatalogue": {"dsn": "host=db"},
     }
     return None if model is Config else model(**required.get(model.__name__, {}))
 

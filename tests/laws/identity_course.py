@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from cdc_sync.debezium.conversions import EventSchema, WireColumn
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.catalogue import Attribute, Stamp
 from cdc_sync.evidence.records import SchemaChangeRecord
 from cdc_sync.sighting import Sighting
 from tests.laws.identity_model import KINDS, Col
@@ -25,6 +26,7 @@ class Row:
     Attributes:
         columns: those it shows.
         known_at: LSN of its transaction's commit; nobody sees the row before.
+        commit: of its transaction; Postgres only.
     """
 
     position: SourcePosition
@@ -32,6 +34,7 @@ class Row:
     snapshot: bool
     columns: tuple[Col, ...]
     known_at: int = 0
+    commit: Commit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +61,16 @@ class State:
     """What Postgres' catalogue shows from a commit on.
 
     Attributes:
-        columns: None while no table has the name.
-        highest: the highest attnum ever given.
+        at: the commit's time in microseconds.
+        attributes: all that the table ever had, with who wrote them last; None while no table has the name.
+        named: who gave the table its name.
     """
 
     position: SourcePosition
+    at: int
     relid: int
-    columns: tuple[Col, ...] | None
-    highest: int = 0
+    attributes: tuple[Attribute, ...] | None
+    named: Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,19 +127,20 @@ def shape_of(row: Row) -> tuple[tuple[str, str, bool], ...]:
     return tuple((column.name, column.kind, column.key) for column in row.columns)
 
 
-def sightings(course: Course, told: list[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
-    """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`."""
+def sightings(course: Course, told: Sequence[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
+    """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`.
+
+    More may be told while a sighting is looked at.
+    """
     previous: Row | None = None
     streamed_before = streamed = False
-    boundaries = iter(sorted(told))
-    boundary = next(boundaries, None)
+    passed: set[SourcePosition] = set()
     for row in course.rows:
-        passed = False
-        while boundary is not None and boundary <= row.position:
-            passed, boundary = True, next(boundaries, None)
+        cuts = {position for position in told if position <= row.position} - passed
+        passed |= cuts
         if previous is not None and shape_of(previous) != shape_of(row):
             streamed_before, streamed = streamed, False
-        if previous is None or passed or shape_of(previous) != shape_of(row):
+        if previous is None or cuts or shape_of(previous) != shape_of(row):
             yield row, sighting(course, row, before_seen_in_stream=streamed_before or streamed)
         streamed = streamed or not row.snapshot
         previous = row
@@ -152,4 +158,5 @@ def sighting(course: Course, row: Row, *, before_seen_in_stream: bool = True) ->
         append_only=course.connector == "postgresql",
         partitions=course.partitions,
         before_seen_in_stream=before_seen_in_stream,
+        commit=row.commit,
     )

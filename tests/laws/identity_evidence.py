@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
-from cdc_sync.events import KafkaPosition, SourcePosition
-from cdc_sync.evidence.catalogue import CatalogueReading, structure_at
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.events import KafkaPosition
+from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.messages import MessageLog
 from cdc_sync.evidence.records import LogicalMessage
 from tests.laws.identity_course import DATABASE, POSTGRES, Course, Row, State, Told
@@ -75,73 +78,88 @@ def _attributes(columns: Sequence[Col]) -> list[dict[str, object]]:
     ]
 
 
-def readings_of(course: Course, rows: Sequence[Row]) -> tuple[CatalogueReading | None, ...]:
-    """Read the catalogue whenever one of these rows is planned, while the source is up to three changes ahead."""
-    random = chosen(course, 1)
-    places = [state.position.parts[0] for state in course.states]
-    found, now = [], 0
-    for row in rows:
-        now = max(now, row.known_at)
-        here = bisect_right(places, now) - 1
-        ahead = min(here + random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0], len(places) - 1)
-        now = max(now, places[ahead])
-        found.append(_reading(course.states[ahead], now) if ahead >= 0 else None)
-    return tuple(found)
+EVERY = 10_000_000
+"""Microseconds between the readings that the job makes all the time, `evidence.catalogue.every`."""
 
 
-def _reading(state: State, lsn: int) -> CatalogueReading | None:
-    if state.columns is None:
-        return None
-    return CatalogueReading(
-        position=SourcePosition(kind="postgresql", parts=(lsn, lsn)),
-        table=POSTGRES,
-        relid=state.relid,
-        # Only what events show: the numbers of the others count as dropped, and they never come back.
-        columns=tuple(
-            (column.number, column.name, KINDS[column.kind].postgres)
-            for column in state.columns
-            if not (column.is_excluded or column.generated)
-        ),
-        highest=state.highest,
-    )
+class Reader:
+    """Reads the catalogue as the job does while it plans the rows of a course, in their order.
 
-
-def catalogue_logs(course: Course, rows: Sequence[Row]) -> Callable[[int], tuple[ColumnLog, ...]]:
-    """Tell for every row what the readings so far prove of it and the rows before it; nothing if it is not certain."""
-    readings = readings_of(course, rows)
-    found: list[Structure] = []
-    done: list[tuple[ColumnLog, ...]] = []
-
-    def logs(number: int) -> tuple[ColumnLog, ...]:
-        while len(done) <= number:
-            row = rows[len(done)]
-            known = [reading for reading in readings[: len(done) + 1] if reading is not None]
-            certain = structure_at(known, POSTGRES, row.position, [column.name for column in row.columns])
-            tokens = {column.name: column.token for column in certain.columns} if certain is not None else {}
-            found.append(_structure(row, tokens))
-            done.append((ColumnLog("catalogue", found),) if len(tokens) == len(row.columns) else ())
-        return done[number]
-
-    return logs
-
-
-_TABLE = LoggedColumn(name="\0", token=Token(era="table", number=0))
-"""Says that a structure in between, of which nothing is certain, is not another table's."""
-
-
-def _structure(row: Row, tokens: Mapping[str, Token]) -> Structure:
-    """Return the structure at a row if all of it is certain; else one that can be compared with no other.
-
-    A structure is taken to be complete, so one with some of the columns would say that the others are gone.
+    One reading is made when a row is planned that no earlier one reaches; meanwhile the source is up to three changes
+    ahead. From the first one on there are others, at fixed intervals of the source's time.
     """
-    if len(tokens) < len(row.columns):
-        tokens = {c.name: Token(era=("not known", row.position), number=c.name) for c in row.columns}
-    columns = tuple(
-        LoggedColumn(name=c.name, token=tokens[c.name], type=f"not known at {row.position}") for c in row.columns
+
+    def __init__(self, course: Course, *, times: bool = True, every: int | None = EVERY) -> None:
+        """Begin before the first row.
+
+        Args:
+            course: what the source went through.
+            times: the server keeps the times of commits (`track_commit_timestamp`).
+            every: microseconds from one reading to the next; None for those only that planning asks for.
+        """
+        self._course, self._times = course, times
+        self._random = chosen(course, 1)
+        self._places = [state.position.parts[0] for state in course.states]
+        self._regular = list(_regular(course, every, self._random) if every is not None else ())
+        self._now = 0
+        self.kept = NOTHING_KEPT
+
+    def plan(self, row: Row) -> Kept:
+        """Return what is kept when a row is planned."""
+        states, places = self._course.states, self._places
+        moment = Moment(lsn=row.position.parts[-1], commit=row.commit, snapshot=row.snapshot)
+        is_first, self._now = self._now == 0, max(self._now, row.known_at)
+        ahead = self._random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0]
+        state = states[min(bisect_right(places, self._now) - 1 + ahead, len(places) - 1)]
+        self._now = max(self._now, state.position.parts[0])
+        while self._regular and self._regular[0][0] <= self._now:
+            lsn, at, earlier = self._regular.pop(0)
+            if not is_first and lsn > self.kept.reach:
+                self._take(earlier, lsn, at)
+        if not self.kept.covers(moment):
+            self._take(state, self._now, max(state.at, row.commit.at if row.commit is not None else 0))
+        if not self.kept.covers(moment):
+            self.kept = self.kept.with_missed(moment.lsn)
+        return self.kept
+
+    def _take(self, state: State, lsn: int, at: int) -> None:
+        reading = _reading(state, lsn, at, times=self._times)
+        if reading is not None:
+            self.kept = self.kept.with_reading(reading)
+
+
+def _regular(course: Course, every: int, random: Random) -> Iterator[tuple[int, int, State]]:
+    """Yield LSN, time and what is there for the last of the regular readings between each two commits."""
+    commits = {state.position.parts[0]: state.at for state in course.states}
+    commits |= {row.known_at: row.commit.at for row in course.rows if row.commit is not None}
+    places, start = [state.position.parts[0] for state in course.states], random.randrange(every)
+    ordered = sorted(commits.items())
+    for (lsn, at), (_, end) in pairwise(ordered):
+        last = end - 1 - (end - 1 - start) % every
+        place = bisect_right(places, lsn) - 1
+        if last >= at and place >= 0:
+            yield lsn, last, course.states[place]
+
+
+def _reading(state: State, lsn: int, at: int, *, times: bool) -> CatalogueReading | None:
+    if state.attributes is None:
+        return None
+    attributes = state.attributes if times else tuple(map(_without_time, state.attributes))
+    return CatalogueReading(
+        table=POSTGRES,
+        begun=lsn,
+        ended=lsn,
+        taken=at,
+        relid=state.relid,
+        named=state.named if times else replace(state.named, at=None),
+        schema_named=Stamp(xid=3, at=0 if times else None),
+        attributes=attributes,
     )
-    return Structure(
-        table=POSTGRES, position=row.position, columns=(*columns, _TABLE), statement="read from the catalogue"
-    )  # fmt: skip
+
+
+def _without_time(attribute: Attribute) -> Attribute:
+    assert attribute.stamp is not None
+    return replace(attribute, stamp=replace(attribute.stamp, at=None))
 
 
 def chosen(course: Course, salt: int) -> Random:

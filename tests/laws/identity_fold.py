@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cdc_sync.evidence.audit import Joined, audit
 from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route, TargetName
@@ -17,6 +18,13 @@ from tests.laws.identity_course import POSTGRES, Course, Row, sighting
 
 Logs = Callable[[int], Sequence[ColumnLog]]
 """Number of a sighting -> what is known when it is planned."""
+Readings = Callable[[int], Kept]
+"""The same for readings of the catalogue."""
+
+
+def no_readings(_: int) -> Kept:
+    return NOTHING_KEPT
+
 
 ROUTE = Route(
     table=POSTGRES,
@@ -33,6 +41,7 @@ def fold(
     seen: Sequence[tuple[Row, Sighting]],
     logs: Logs,
     *,
+    kept: Readings = no_readings,
     after_waiting: Logs | None = None,
     afterwards: Sequence[ColumnLog] = (),
 ) -> Counter[str]:
@@ -42,6 +51,7 @@ def fold(
         course: what the source went through.
         seen: the rows that are planned.
         logs: what is known then.
+        kept: readings that are kept then.
         after_waiting: be patient, and when waiting ends, this is known.
         afterwards: what is known at last; what it says of decisions made without it is counted.
 
@@ -68,7 +78,8 @@ def fold(
         before, truth = truth, {column.name: column.identity for column in row.columns}
         renamed = _renamed(before, truth)
         counts["renames"] += len(renamed)
-        plan = plan_table(history, [item], ROUTE, ICEBERG, logs=logs(number), patient=after_waiting is not None)
+        patient = after_waiting is not None
+        plan = plan_table(history, [item], ROUTE, ICEBERG, logs=logs(number), kept=kept(number), patient=patient)
         if plan.waiting is not None and after_waiting is not None:
             counts["waited"] += 1
             plan = plan_table(history, [item], ROUTE, ICEBERG, logs=after_waiting(number))
@@ -80,14 +91,14 @@ def fold(
             history, renamed = None, set()
             bound.clear()
             joined.clear()
-            plan = plan_table(None, [item], ROUTE, ICEBERG)
+            plan = plan_table(None, [item], ROUTE, ICEBERG, kept=kept(number))
         former = history
         for version in plan.versions:
             first = History(table=version.table, versions=(version,)) if history is None else None
             history = first if history is None else history.extended(version)
         if history is not None:
             counts += _judged(former, history, bound, truth, renamed, joined)
-        counts["late"] += _late(course, seen, number, history, logs)
+        counts["late"] += _late(course, seen, number, history, logs, kept)
     return counts + _told(history, joined, afterwards, seen[-1][0])
 
 
@@ -166,7 +177,12 @@ def _judged(
 
 
 def _late(
-    course: Course, seen: Sequence[tuple[Row, Sighting]], number: int, history: History | None, logs: Logs
+    course: Course,
+    seen: Sequence[tuple[Row, Sighting]],
+    number: int,
+    history: History | None,
+    logs: Logs,
+    kept: Readings,
 ) -> int:
     """Let a row of an older schema come late, in another partition, and count the versions it makes."""
     if course.partitions == 1 or history is None or (course.pick + number) % 3:
@@ -174,4 +190,5 @@ def _late(
     row = course.rows[(course.pick >> 4) % len(course.rows)]
     if row.position >= history.head.position:
         return 0
-    return len(plan_table(history, [sighting(course, row)], ROUTE, ICEBERG, logs=logs(number)).versions)
+    item = sighting(course, row)
+    return len(plan_table(history, [item], ROUTE, ICEBERG, logs=logs(number), kept=kept(number)).versions)

@@ -11,19 +11,21 @@ from typing import TypeAlias
 
 from cdc_sync.evidence.column_log import ColumnLog, structures_behind
 from cdc_sync.evidence.ddl_log import DdlLog
+from cdc_sync.evidence.kept import Kept
 from cdc_sync.evidence.records import SchemaChangeRecord
 from cdc_sync.sighting import Sighting
 from tests.laws.identity_course import Course, Row, sightings
-from tests.laws.identity_evidence import catalogue_logs, is_told_whole, message_log, messages_of
-from tests.laws.identity_fold import Logs, fold
+from tests.laws.identity_evidence import Reader, is_told_whole, message_log, messages_of
+from tests.laws.identity_fold import fold
 from tests.laws.identity_mysql_themes import mysql_course
 from tests.laws.identity_postgres_themes import postgres_course
 
 SOURCES: Mapping[str, Callable[..., Course]] = {"Postgres": postgres_course, "MySQL": mysql_course}
-EVIDENCE = ("none", "position", "DDL", "catalogue", "message", "all")
+EVIDENCE = ("none", "position", "DDL", "catalogue without times", "catalogue", "message", "all")
 SAME_AS = {
     ("Postgres", "DDL"): "position",
     ("MySQL", "position"): "none",
+    ("MySQL", "catalogue without times"): "none",
     ("MySQL", "catalogue"): "none",
     ("MySQL", "message"): "none",
     ("MySQL", "all"): "DDL",
@@ -74,21 +76,27 @@ def planned(course: Course, evidence: str) -> Counter[str]:
         logs.append(ddl_log(course.changes))
     if evidence in ("message", "all") and course.told:
         logs.append(message_log(messages_of(course, plain=is_told_whole(course) and course.pick % 2 == 0)))
-    seen = cut(course, logs)
-    if evidence in ("catalogue", "all"):
-        return fold(course, seen, _with_catalogue(course, seen, logs))
-    return fold(course, seen, lambda _: logs)
+    if course.states and evidence in ("catalogue", "catalogue without times", "all"):
+        seen, kept = read_along(course, logs, Reader(course, times=evidence != "catalogue without times"))
+        return fold(course, seen, lambda _: logs, kept=lambda number: kept[number])
+    return fold(course, cut(course, logs), lambda _: logs)
 
 
 def cut(course: Course, logs: Sequence[ColumnLog]) -> list[tuple[Row, Sighting]]:
-    return list(sightings(course, list(structures_behind(logs, course.table, None))))
+    return list(sightings(course, structures_behind(logs, course.table, None)))
 
 
-def _with_catalogue(course: Course, seen: Sequence[tuple[Row, Sighting]], logs: Sequence[ColumnLog]) -> Logs:
-    if not course.states:
-        return lambda _: logs
-    readings = catalogue_logs(course, [row for row, _ in seen])
-    return lambda number: (*logs, *readings(number))
+def read_along(
+    course: Course, logs: Sequence[ColumnLog], reader: Reader
+) -> tuple[list[tuple[Row, Sighting]], list[Kept]]:
+    """Return what is planned, and what readings are kept then; the first row behind each new one is planned too."""
+    told = list(structures_behind(logs, course.table, None))
+    seen, kept = [], []
+    for row, item in sightings(course, told):
+        seen.append((row, item))
+        kept.append(reader.plan(row))
+        told += (position for position in kept[-1].cuts if position not in told)
+    return seen, kept
 
 
 def counted(source: str, seeds: Iterable[int], *, reveal: bool = False) -> Counts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from cdc_sync.events import KafkaPosition, SourcePosition
+from cdc_sync.events import Commit, KafkaPosition, SourcePosition
+from cdc_sync.evidence.catalogue import Attribute, Stamp
 from tests.laws.identity_course import NAME, Course, Row, State, Told, shown
 from tests.laws.identity_model import KINDS, Col, Database, Drawer, Relation
 
@@ -28,6 +29,9 @@ class _Written:
     statement: str = ""
 
 
+_NOBODY = Stamp(xid=3)
+
+
 class Session:
     """A table's owner at work: transactions, what stands in the log of them, and what the catalogue shows."""
 
@@ -45,6 +49,16 @@ class Session:
         self.statements: list[str] = []
         self.partitions = 2 if self.draw.chance(0.3) else 1
         self.offsets = [0] * self.partitions
+        # Times and transaction numbers come from another source of chance: the histories stay as they are.
+        self.chance = Random(self.lsn)
+        self.now = 1_700_000_000_000_000
+        self.rested = False
+        self.last_xid = 700
+        self.older_xids: list[int] = []
+        self.to_the_millisecond = self.chance.random() < 0.3
+        self.touched: list[tuple[int, int]] = []
+        """(relid, attnum) of every row of the catalogue that the open transaction wrote; attnum 0 is the name's."""
+        self.stamps: dict[tuple[int, int], Stamp] = {}
 
     # what stands in the log
 
@@ -56,10 +70,13 @@ class Session:
         if self.draw.chance(0.15):  # another transaction, begun later, is committed before this one
             self.last_commit = self.step()
         commit = self.step()
+        xid = self.pass_time()
+        at = self.now - self.now % 1000 if self.to_the_millisecond else self.now
         for item in self.open:
             position = self.position(item.lsn)
             if item.tag is None:
-                self.row_at(position, item.columns or (), known_at=commit)
+                written_by = Commit(at=at, xid=xid)
+                self.row_at(position, item.columns or (), known_at=commit, commit=written_by)
             else:
                 self.told.append(
                     Told(
@@ -73,32 +90,78 @@ class Session:
                     )
                 )
         self.open.clear()
+        self.stamps.update(dict.fromkeys(self.touched, Stamp(xid=xid, at=self.now)))
+        self.touched.clear()
         self.last_commit = commit
         self.state()
+
+    def pass_time(self) -> int:
+        """Let some time pass until the next commit, and return the transaction's number.
+
+        A round begins minutes to days after the one before. Within it half of the commits come within a second of the
+        one before, one in twenty within two milliseconds. Now and then the number is a small one, of a transaction that
+        wrote something else long before.
+        """
+        if self.rested:
+            self.now += self.chance.randrange(60_000_000, 600_000_000_000)
+            self.rested = False
+        else:
+            drawn = self.chance.random()
+            self.now += self.chance.randrange(2_000 if drawn < 0.05 else 1_000_000 if drawn < 0.5 else 600_000_000)
+        if self.older_xids and self.chance.random() < 0.03:
+            return self.older_xids.pop(self.chance.randrange(len(self.older_xids)))
+        skipped = self.chance.randrange(3)
+        self.older_xids += range(self.last_xid + 1, self.last_xid + 1 + skipped)
+        self.last_xid += 1 + skipped
+        return self.last_xid
 
     def position(self, lsn: int) -> SourcePosition:
         return SourcePosition(kind="postgresql", parts=(lsn if self.last_commit is None else self.last_commit, lsn))
 
     def row_at(
-        self, position: SourcePosition, columns: tuple[Col, ...], *, known_at: int, snapshot: bool = False
+        self,
+        position: SourcePosition,
+        columns: tuple[Col, ...],
+        *,
+        known_at: int,
+        commit: Commit,
+        snapshot: bool = False,
     ) -> None:
         partition = self.random.randrange(self.partitions)
         kafka = KafkaPosition(topic=NAME, partition=partition, offset=self.offsets[partition])
         self.offsets[partition] += 1
         self.rows.append(
-            Row(position=position, kafka=kafka, snapshot=snapshot, columns=columns, known_at=known_at)
+            Row(
+                position=position, kafka=kafka, snapshot=snapshot, columns=columns, known_at=known_at, commit=commit
+            )
         )  # fmt: skip
 
     def state(self) -> None:
         relation = self.database.tables.get(NAME)
+        relid = relation.oid if relation else 0
         state = State(
             position=SourcePosition(kind="postgresql", parts=(self.lsn, self.lsn)),
-            relid=relation.oid if relation else 0,
-            columns=tuple(relation.columns) if relation else None,
-            highest=relation.last_number if relation else 0,
+            at=self.now,
+            relid=relid,
+            attributes=None if relation is None else tuple(self.attributes(relation)),
+            named=self.stamps.get((relid, 0), _NOBODY),
         )
-        if not self.states or (self.states[-1].relid, self.states[-1].columns) != (state.relid, state.columns):
+        last = self.states[-1] if self.states else None
+        if last is None or (last.relid, last.attributes, last.named) != (state.relid, state.attributes, state.named):
             self.states.append(state)
+
+    def attributes(self, relation: Relation) -> Iterator[Attribute]:
+        live = {column.number: column for column in relation.columns}
+        for number in range(1, relation.last_number + 1):
+            column, stamp = live.get(number), self.stamps.get((relation.oid, number), _NOBODY)
+            if column is None:
+                yield Attribute(number=number, stamp=stamp)
+            else:
+                yield Attribute(number=number, name=column.name, type=KINDS[column.kind].postgres, stamp=stamp)
+
+    def touch(self, number: int, relation: Relation | None = None) -> None:
+        """Write a row of the catalogue."""
+        self.touched.append(((relation or self.table).oid, number))
 
     # statements
 
@@ -121,25 +184,31 @@ class Session:
 
     def add(self, name: str, kind: str, *, generated: bool = False) -> None:
         self.database.append(self.table, self.database.new_column(name, kind, generated=generated))
+        self.touch(self.table.last_number)
         what = " generated always as (null) stored" if generated else ""
         self.told_of("ALTER TABLE", NAME, f"alter table t add {quoted(name)} {KINDS[kind].postgres}{what}")
 
     def drop(self, name: str) -> None:
+        self.touch(self.table.named(name).number)
         self.table.drop(name)
         self.told_of("ALTER TABLE", NAME, f"alter table t drop column {quoted(name)}")
 
     def rename(self, old: str, new: str) -> None:
         self.table.change(old, name=new)
+        self.touch(self.table.named(new).number)
         self.told_of("ALTER TABLE", NAME, f"alter table t rename {quoted(old)} to {quoted(new)}", member=new)
 
     def retype(self, name: str) -> None:
         wider = KINDS[self.table.named(name).kind].wider
         if wider is not None:
             self.table.change(name, kind=wider)
+            self.touch(self.table.named(name).number)
             self.told_of("ALTER TABLE", NAME, f"alter table t alter {quoted(name)} type {KINDS[wider].postgres}")
 
     def create(self, name: str, columns: list[Col]) -> None:
-        self.database.create(name, columns)
+        relation = self.database.create(name, columns)
+        for number in range(relation.last_number + 1):
+            self.touch(number, relation)
         self.told_of("CREATE TABLE", name, f"create table {name} ({', '.join(map(_definition, columns))})")
 
     def drop_table(self, name: str) -> None:
@@ -150,6 +219,7 @@ class Session:
 
     def rename_table(self, old: str, new: str) -> None:
         self.database.tables[new] = self.database.tables.pop(old)
+        self.touch(0, self.database.tables[new])
         self.told_of("ALTER TABLE", new, f"alter table {old} rename to {new}")
 
     # what is done
@@ -184,8 +254,10 @@ class Session:
             self.last_commit = None
             at = self.position(self.step())
             columns = shown(self.table.columns, snapshot=True, connector="postgresql")
+            # Most tables are old when a connector reads them first.
+            self.now += self.chance.randrange(100_000_000_000 if self.chance.random() < 0.98 else 60_000_000)
             for _ in range(self.random.randint(1, 2)):
-                self.row_at(at, columns, known_at=self.lsn, snapshot=True)
+                self.row_at(at, columns, known_at=self.lsn, commit=Commit(at=self.now), snapshot=True)
             if self.draw.chance(0.5):
                 self.row()
                 self.commit()
@@ -199,9 +271,10 @@ class Session:
 
     def round(self, ops: list[Op]) -> None:
         """Carry statements out, in one transaction or one after the other; then write rows, or not."""
+        self.rested = True
         rolled_back = self.draw.chance(0.08)
         together = rolled_back or self.draw.chance(0.4)
-        saved, said = self.database.saved(), len(self.statements)
+        saved, said, touched = self.database.saved(), len(self.statements), len(self.touched)
         for op in ops:
             op()
             if self.draw.chance(0.12):
@@ -210,7 +283,7 @@ class Session:
                 self.commit()
         if rolled_back:
             self.themes.append("rolled back")
-            self.undo(saved, 0, said)
+            self.undo(saved, 0, said, touched)
         elif together:
             self.undone_part()
             self.commit()
@@ -222,15 +295,16 @@ class Session:
         """Do something behind a savepoint and take it back."""
         if self.draw.chance(0.1):
             saved, written, said = self.database.saved(), len(self.open), len(self.statements)
+            touched = len(self.touched)
             for _ in range(self.random.randint(1, 2)):
                 self.simple()()
             self.row()
-            self.undo(saved, written, said)
+            self.undo(saved, written, said, touched)
             self.themes.append("rolled back to a savepoint")
 
-    def undo(self, saved: dict[str, Relation], written: int, said: int) -> None:
+    def undo(self, saved: dict[str, Relation], written: int, said: int, touched: int) -> None:
         self.database.tables = saved
-        del self.open[written:], self.statements[said:]
+        del self.open[written:], self.statements[said:], self.touched[touched:]
 
     def simple(self) -> Op:
         """Draw one statement; it chooses its column when it runs."""

@@ -156,6 +156,7 @@ def _there_and_back(session: Session) -> list[Op]:
         for column in session.draw.pick(relation):
             new = session.draw.renamed(relation, column)
             relation.change(column.name, name=new)
+            session.touch(column.number, relation)
             text = f"alter table t_away rename {quoted(column.name)} to {quoted(new)}"
             session.told_of("ALTER TABLE", "t_away", text, member=new)
 
@@ -190,6 +191,7 @@ def _noise(session: Session) -> list[Op]:
                 relation = session.database.tables["u"]
                 new = session.draw.name(relation)
                 relation.change(column.name, name=new)
+                session.touch(column.number, relation)
                 session.told_of(
                     "ALTER TABLE", "u", f"alter table u rename {quoted(column.name)} to {quoted(new)}", member=new
                 )

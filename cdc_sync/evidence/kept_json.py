@@ -1,0 +1,62 @@
+"""Kept readings of the catalogue as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdc_sync.events import TableId
+from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Stamp
+from cdc_sync.evidence.kept import Entry, Missed, Span
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """Return what `entry_from_json` reads; the table is not in it."""
+    if isinstance(entry, Missed):
+        return {"missed_up_to": entry.lsn}
+    first = entry.first
+    return {
+        "first": {"begun": first.begun, "ended": first.ended, "taken": first.taken},
+        "last": {"begun": entry.begun, "ended": entry.ended, "taken": entry.taken},
+        "server": first.server,
+        "relid": first.relid,
+        "named": _stamp_to_json(first.named),
+        "schema_named": _stamp_to_json(first.schema_named),
+        "attributes": [
+            [item.number, item.name, item.type, _stamp_to_json(item.stamp)] for item in first.attributes
+        ],
+    }  # fmt: skip
+
+
+def entry_from_json(data: Mapping[str, Any], table: TableId) -> Entry:
+    """Return the entry.
+
+    Raises:
+        KeyError, TypeError, ValueError: if it is not what `entry_to_json` made.
+    """
+    if "missed_up_to" in data:
+        return Missed(lsn=data["missed_up_to"])
+    first = CatalogueReading(
+        table=table,
+        relid=data["relid"],
+        server=data["server"],
+        named=_stamp_from_json(data["named"]),
+        schema_named=_stamp_from_json(data["schema_named"]),
+        attributes=tuple(
+            Attribute(number=number, name=name, type=type_, stamp=_stamp_from_json(stamp))
+            for number, name, type_, stamp in data["attributes"]
+        ),
+        **data["first"],
+    )
+    return Span(first=first, **data["last"])
+
+
+def _stamp_to_json(stamp: Stamp | None) -> list[int | None] | None:
+    return None if stamp is None else [stamp.xid, stamp.at]
+
+
+def _stamp_from_json(data: Any) -> Stamp | None:
+    if data is None:
+        return None
+    xid, at = data
+    return Stamp(xid=xid, at=at)
