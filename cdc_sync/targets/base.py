@@ -83,7 +83,7 @@ def same_offsets(one: Progress | None, other: Progress | None) -> bool:
 def marker_after_join(progress: Progress, version: int) -> Progress:
     """Return the marker of a commit that joins columns.
 
-    The rows are complete for the version that joins, if they were for the one before; else their back-fill is still due.
+    The rows are complete for the version that joins, if they were for the one before; else a back-fill is still due.
     """
     return replace(progress, version=version) if progress.version == version - 1 else progress
 
@@ -113,9 +113,9 @@ class Target(Protocol):
 
         Args:
             said: for `JoinValues` of a table whose rows are found by a key, by the id of the column that stays: what
-                events said of it since it was kept. `value_column(id)` of the key's columns and of that one, at most one
-                row for each key; rows of the target that are not among them keep what they have. Nothing is done for a
-                column that is not named.
+                events said of it since it was kept. `value_column(id)` of the key's columns and of that one, at most
+                one row for each key; rows of the target that are not among them keep what they have. Nothing is done
+                for a column that is not named.
 
         Raises:
             TargetError: if the format refuses a step; nothing of that step is done then.
