@@ -25,7 +25,7 @@ from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.refused import Refused
 from cdc_sync.shapes import Shape, events_of, shape_of
-from cdc_sync.sightings import events_in, survey_with
+from cdc_sync.sightings import events_in, learn, survey_with
 from cdc_sync.spark.columns import DELETED, OFFSET, PARTITION, PROBLEM, unchanged_column, value_column
 from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.latest import latest
@@ -135,9 +135,9 @@ class Joining:
 
     def _said(self, ranges: tuple[OffsetRange, ...], shape: Shape) -> DataFrame | Refused | None:
         """Return the newest value of every key that an event carried one for."""
-        plan = self._plan(ranges)
-        if plan is None:
-            return None
+        plan = self._plan(ranges) if ranges else None
+        if plan is None or isinstance(plan, Refused):
+            return plan
         schema, into = plan.head.schema, self.step.into
         compacted = self.context.kafka.is_compacted(ranges[0].topic)
         if compacted and shape is Shape.DECLARED_KEY:
@@ -159,18 +159,18 @@ class Joining:
             return Refused(reason=f"events left the value out because it had not changed, and {why}", remedy=_AGAIN)
         return kept.where(~left_out).select(*wanted)
 
-    def _plan(self, ranges: tuple[OffsetRange, ...]) -> WritePlan | None:
-        """Return how to read the ranges, None if they hold no row of the table."""
-        if not ranges:
-            return None
+    def _plan(self, ranges: tuple[OffsetRange, ...]) -> WritePlan | Refused | None:
+        """Return how to read the ranges, None if they hold no event of the table."""
         ends = {(item.topic, item.partition): item.end for item in ranges}
         stretches = survey_with(self.context, self.context.read(ranges), ends, {}).stretches
         mine = [stretch for stretch in stretches if stretch.table == self.history.table]
-        known = [self.context.book.get(digest) for digest in sorted({stretch.digest for stretch in mine})]
-        learnt = [item for item in known if item is not None and item.schema is not None]
-        converters = converters_for(self.history, self.route, learnt, mine)
-        if not converters:
+        if not mine:
             return None
+        first = {stretch.digest: stretch.kafka for stretch in reversed(mine)}
+        known = [learn(self.context, place, digest) for digest, place in sorted(first.items())]
+        converters = converters_for(self.history, self.route, known, mine)
+        if not converters:
+            return Refused(reason="the events since then cannot be read", remedy=_AGAIN)
         return WritePlan(
             table=self.history.table,
             route=self.route,

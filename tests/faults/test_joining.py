@@ -351,7 +351,7 @@ def test_a_changelog(shop: NewShop) -> None:
     assert "a" not in rows[0]
 
 
-def test_what_cannot_be_joined_stays_as_it_is(shop: NewShop, kafka: KafkaServer) -> None:
+def test_columns_of_two_types_stay_as_they_are(shop: NewShop) -> None:
     it = shop("types", type=INT32)
     it.table.insert(id=1, n=0, a=1)
     it.run()
@@ -368,6 +368,8 @@ def test_what_cannot_be_joined_stays_as_it_is(shop: NewShop, kafka: KafkaServer)
     assert "columns 'a' and 'b' were not joined: only columns of one type can be joined" in said
     assert it.context.state.joins() == ()
 
+
+def test_without_the_events_the_table_stays_as_it_is(shop: NewShop, kafka: KafkaServer) -> None:
     it = shop("gone")
     _fill(it.table)
     it.run()
