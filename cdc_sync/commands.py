@@ -16,7 +16,8 @@ from cdc_sync.config import Config
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.joins import find_join
+from cdc_sync.joins import find_join, join_version
+from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import Evidence
@@ -230,6 +231,10 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
     history = recorded.load(found)
     late = {old: find_join(history, old, new) for old, new in renames.items()}
+    for item in late.values():
+        version = join_version(history, item, ICEBERG) if isinstance(item, Join) else None
+        if isinstance(version, Refused):
+            raise RefusedError(f"Cannot join columns of {found}: {version.reason}; {version.remedy}")
     joins = tuple(item for item in late.values() if isinstance(item, Join))
     others = {old: new for old, new in renames.items() if isinstance(late[old], Refused)}
     at = _decide_at_pause(store, history, others, not_same, late) if others or not_same else None

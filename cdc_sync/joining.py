@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.context import Context
+from cdc_sync.errors import ConfigError
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import since
@@ -139,7 +140,7 @@ class Joining:
         if plan is None or isinstance(plan, Refused):
             return plan
         schema, into = plan.head.schema, self.step.into
-        compacted = self.context.kafka.is_compacted(ranges[0].topic)
+        compacted = self._may_be_compacted(ranges[0].topic)
         if compacted and shape is Shape.DECLARED_KEY:
             return Refused(
                 reason="the topic is compacted, by other keys than the declared one: some events of a row may be gone",
@@ -158,6 +159,13 @@ class Joining:
             why = "the topic is compacted, so an event that had it may be gone" if compacted else "no event has it"
             return Refused(reason=f"events left the value out because it had not changed, and {why}", remedy=_AGAIN)
         return kept.where(~left_out).select(*wanted)
+
+    def _may_be_compacted(self, topic: str) -> bool:
+        """Whether records may be missing between others; where the brokers do not say, they may."""
+        try:
+            return self.context.kafka.is_compacted(topic)
+        except ConfigError:
+            return True
 
     def _plan(self, ranges: tuple[OffsetRange, ...]) -> WritePlan | Refused | None:
         """Return how to read the ranges, None if they hold no event of the table."""

@@ -15,6 +15,7 @@ from cdc_sync import commands, replay
 from cdc_sync.config import parse_config
 from cdc_sync.errors import RefusedError
 from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.naming import Join
 from cdc_sync.spark.placeholders import PLACEHOLDER
 from cdc_sync.state import TableStatus
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, column
@@ -57,12 +58,6 @@ class Shop:
         # What a key's bytes are in this test decides, so that the same key stays where it is.
         partition = sum(record.key or b"") % self._partitions
         self._produce(self.table.topic, [record], partition=partition, partitions=self._partitions)
-
-    def hold_back(self) -> list[Record]:
-        """Leave out what was written since the last time, and return it."""
-        held = self.table.records[self._sent :]
-        self._sent = len(self.table.records)
-        return held
 
     def run(self) -> TableStatus:
         """Read everything there is, then do what is done between two batches."""
@@ -156,11 +151,13 @@ def test_a_late_declaration_joins_data_and_history(target: str, shop: NewShop) -
     it = shop(f"late-{target}", target=target)
     _fill(it.table)
     it.table.insert(id=30, n=0, a="comes late")
-    late = it.table.records[-1]
-    it.table.records.pop()
+    it.table.insert(id=31, n=0, a="comes before the decision")
+    early, late = it.table.records.pop(), it.table.records.pop()
     it.run()
     _change(it.table)
     assert it.run().state == "running"
+    it.send_one(early)
+    it.run()
     assert it.ids() == {"id": 1, "n": 2, "a": 3, "b": 4}
 
     it.decide(("a", "b"))
@@ -334,7 +331,7 @@ def test_rows_without_a_key(shop: NewShop) -> None:
     assert found == sorted(it.table.rows, key=repr)
 
 
-def test_a_changelog(shop: NewShop) -> None:
+def test_a_changelog(shop: NewShop, spark: Callable[[], None]) -> None:
     it = shop("log", target="iceberg", rule=", mode: append")
     _fill(it.table, 2)
     it.table.rename_column("a", "b")
@@ -344,7 +341,9 @@ def test_a_changelog(shop: NewShop) -> None:
 
     it.decide(("a", "b"))
     it.table.update({"id": 1}, b="newer")
-    it.run()
+    it.send()
+    spark()
+    it.lake.run()  # the whole job, as `cdc-sync run --once`
 
     rows = sorted(it.rows(), key=lambda row: int(row["_cdc_offset"]))
     assert [row["b"] for row in rows] == ["old 1", "old 2", "new", None, "newer"]
@@ -359,7 +358,9 @@ def test_columns_of_two_types_stay_as_they_are(shop: NewShop) -> None:
     it.table.alter_column("b", lambda old: column("b", TEXT), convert=str)
     it.table.insert(id=2, n=0, b="two")
     it.run()
-    it.decide(("a", "b"))
+    with pytest.raises(RefusedError, match="only columns of one type can be joined"):
+        it.decide(("a", "b"))
+    it.context.state.declare(Join(table=it.table.id, kept=3, joined=4, old="a", new="b", after=2))
 
     status = it.run()
 
@@ -407,3 +408,43 @@ def test_a_replay_has_what_was_decided(shop: NewShop, spark: Callable[[], None])
         spark()
         replay.replay(it.lake.config, into=str(into), batch_size=size)
         assert files(into) == written
+
+
+def test_a_chain_of_renames_is_joined_from_its_end(shop: NewShop) -> None:
+    it = shop("chain")
+    _fill(it.table)
+    it.run()
+    for old, new in (("a", "b"), ("b", "c")):
+        it.table.rename_column(old, new)
+        number = len(it.table.records)
+        it.table.update({"id": 1}, {new: f"one {number}"})
+        it.table.update({"id": number % 5 + 2}, {new: None})
+        it.run()
+    with pytest.raises(RefusedError, match="did not vanish at the change at which 'c' came"):
+        it.decide(("a", "c"))
+
+    it.decide(("b", "c"))
+    it.run()
+    it.decide(("a", "c"))
+    status = it.run()
+
+    assert (status.version, it.ids()) == (5, {"id": 1, "n": 2, "c": 3})
+    it.assert_as_if_known_in_time()
+
+
+def test_a_paused_table_is_decided_about_both_changes_at_once(shop: NewShop, spark: Callable[[], None]) -> None:
+    it = shop("paused", rule=", policy: {ambiguous_null: accept}")
+    _fill(it.table, 4)
+    it.run()
+    it.table.rename_column("a", "b")
+    it.table.update({"id": 1}, b="new")
+    it.run()
+    it.table.alter_column("n", lambda old: column("n", TEXT), convert=str)
+    it.table.insert(id=5, n="5", b="x")
+    assert it.run().state == "paused"
+
+    it.decide(("a", "b"))
+    status = it.run()
+
+    assert (status.state, status.version) == ("paused", 3), "what it stands before is another matter"
+    assert it.ids() == {"id": 1, "n": 2, "b": 3}
