@@ -32,6 +32,7 @@ from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
+from cdc_sync.tablesync import TableSync
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
@@ -110,16 +111,21 @@ class SyncJob:
             table = tables.get(join.table)
             if table is None or replace(join, after=0) in self._joined:
                 continue
-            activate(self._context.spark)
-            with self._lock, table.lock:
-                try:
-                    if table.join_columns(join):
-                        self._joined.add(replace(join, after=0))
-                        table.recovered()
-                except TransientError:
-                    raise
-                except Exception as error:  # one table's failure is its own
-                    table.fail(error)
+            # Not in this thread: Java calls back on a thread's connection, which a stream that starts later closes.
+            with self._lock, ThreadPoolExecutor(1) as pool:
+                pool.submit(inheritable_thread_target(self._join), table, join).result()
+
+    def _join(self, table: TableSync, join: Join) -> None:
+        activate(self._context.spark)
+        try:
+            with table.lock:
+                if table.join_columns(join):
+                    self._joined.add(replace(join, after=0))
+                    table.recovered()
+        except TransientError:
+            raise
+        except Exception as error:  # one table's failure is its own
+            table.fail(error)
 
     @property
     def waits(self) -> bool:
