@@ -364,7 +364,13 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     except _Found as problem:
         if problem.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
+        if problem.problem == UNKNOWN_VALUE and not plan.follow_keys:
+            return _write_inspected(context, replace(plan, follow_keys=True), empty=empty)
+        if problem.problem == UNKNOWN_VALUE:
+            return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
+    except Unlinked as unlinked:
+        return _write_before(context, plan, unlinked)
     return replace(outcome, stop=stop)
 
 

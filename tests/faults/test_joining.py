@@ -5,11 +5,17 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
 
 from cdc_sync import commands, replay
 from cdc_sync.config import parse_config
@@ -258,6 +264,18 @@ def _leave_out(table: SourceTable, where: dict[str, object], **values: object) -
     table.rows[index]["b"] = held
 
 
+def _set_aside(table: SourceTable, where: dict[str, object], **values: object) -> None:
+    """An update whose event is damaged, so that it is not applied."""
+    (index,) = [index for index, row in enumerate(table.rows) if where.items() <= row.items()]
+    held = table.rows[index]
+    table.update(where, values)
+    table.rows[index] = held
+    record = table.records.pop()
+    assert record.value is not None
+    assert b'"n":0' in record.value
+    table.records.append(replace(record, value=record.value.replace(b'"n":0', b'"n":"?"')))
+
+
 def test_an_event_without_the_value_touches_nothing(shop: NewShop) -> None:
     it = shop("toast")
     _fill(it.table)
@@ -272,7 +290,9 @@ def test_an_event_without_the_value_touches_nothing(shop: NewShop) -> None:
     it.table.update({"id": 4}, b=None)
     _leave_out(it.table, {"id": 4}, id=104)
     _leave_out(it.table, {"id": 8}, n=4)
+    _set_aside(it.table, {"id": 9}, b="never applied")
     assert it.run().state == "running"
+    assert len(it.lake.set_aside()) == 1
 
     it.decide(("a", "b"))
     assert it.run().version == 3
@@ -387,6 +407,72 @@ def test_without_the_events_the_table_stays_as_it_is(shop: NewShop, kafka: Kafka
 
     assert (status.state, status.version, it.rows()) == ("running", 2, before)
     assert "events since version 2 are gone from the topic" in status.warnings[-1]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_of_another_partition_only_what_lies_before_the_change_may_be_gone(
+    known: bool, shop: NewShop, kafka: KafkaServer
+) -> None:
+    it = shop(f"other-{known}".lower(), partitions=2)
+    _fill(it.table)
+    it.run()
+    _change(it.table)
+    it.run()
+    (version,) = it.context.history.load(it.table.id).versions[1:]
+    partition = 1 - version.kafka.partition
+    end = it.context.kafka.ends([it.table.topic])[it.table.topic][partition]
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    place = TopicPartition(it.table.topic, partition, 1 if known else end - 1)
+    admin.delete_records([place])[place].result()
+    it.decide(("a", "b"))
+
+    status = it.run()
+
+    assert status.version == (3 if known else 2)
+    if known:
+        it.assert_as_if_known_in_time()
+    else:
+        assert "events since version 2 are gone from the topic" in status.warnings[-1]
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_a_compacted_topic_is_enough_where_events_are_whole(left_out: bool, shop: NewShop, kafka: KafkaServer) -> None:
+    it = shop(f"compacted-{left_out}".lower())
+    _fill(it.table)
+    it.run()
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, it.table.topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result()
+    _change(it.table)
+    if left_out:
+        _leave_out(it.table, {"id": 11}, n=1)
+    it.run()
+    it.decide(("a", "b"))
+
+    status = it.run()
+
+    assert status.version == (2 if left_out else 3)
+    if left_out:
+        assert "the topic is compacted, so an event that had it may be gone" in status.warnings[-1]
+    else:
+        it.assert_as_if_known_in_time()
+
+
+def test_a_replay_knows_what_was_decided_at_a_pause(shop: NewShop, spark: Callable[[], None]) -> None:
+    it = shop("pause", rule=", policy: {unproven_rename: pause}")
+    _fill(it.table)
+    _change(it.table)
+    assert it.run().state == "paused"
+    it.decide(("a", "b"))
+    assert it.run().state == "running"
+    it.assert_as_if_known_in_time()
+
+    spark()
+    report = replay.replay(it.lake.config, into=str(it.lake.folder / "replayed"), batch_size=None)
+
+    assert [table.refused for table in report.tables] == [None]
+    assert files(it.lake.folder / "replayed") == it.lake.history_files()
 
 
 def test_a_replay_has_what_was_decided(shop: NewShop, spark: Callable[[], None]) -> None:
