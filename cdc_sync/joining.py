@@ -77,13 +77,11 @@ class Joining:
                 "(policy.missing_rows: insert), so its rows are not known to be the source's",
                 remedy=_AGAIN,
             )
-        before = self.history.version(begins.number - 1).schema.column(self.step.into)
         filled = [id_ for id_ in self.step.joined if begins.schema.column(id_).initial is not None]
-        if filled and before.optional:
-            name = self.step.schema.column(self.step.into).name
+        if filled:
             return Refused(
-                reason=f"the table has no key, and existing rows were given a default in the newer column, so of a row "
-                f"with NULL in {name!r} nobody can tell which value is its own",
+                reason="the table has no key, and existing rows were given a default in the newer column: a row with "
+                "that value may have been taken for another one since",
                 remedy=_AGAIN,
             )
         return None

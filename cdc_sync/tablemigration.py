@@ -110,9 +110,11 @@ class TableMigration(TableReading):
         return True
 
     def _has_rows_to_come(self, history: History) -> bool:
-        """Whether rows of before a column was kept are still to be written: until then it is not what it will be."""
+        """Whether rows of before a column was kept are still to be written, or the history is not made again yet."""
         if self._stamped is None:
             return False
+        if self._stamped > history.head.number:
+            return True
         pending = history.versions[self._stamped :]
         return any(isinstance(change, RetireColumn) for version in pending for change in version.changes)
 

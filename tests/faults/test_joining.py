@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -20,14 +20,25 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from cdc_sync import commands, replay
 from cdc_sync.config import parse_config
 from cdc_sync.errors import RefusedError
+from cdc_sync.history.joined import joined_columns
+from cdc_sync.history.revision import Version
+from cdc_sync.joining import Joining
+from cdc_sync.joins import find_join, join_version
 from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.migration import JoinValues, migration
 from cdc_sync.naming import Join
+from cdc_sync.progress import Progress
+from cdc_sync.refused import Refused
+from cdc_sync.schema.policy import Policy
 from cdc_sync.spark.placeholders import PLACEHOLDER
 from cdc_sync.state import TableStatus
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import Pipeline, assert_equal, files
+from tests.plan.model import ROUTE
+from tests.plan.tables import Table
 
 if TYPE_CHECKING:
     from cdc_sync.context import Context
@@ -349,6 +360,45 @@ def test_rows_without_a_key(shop: NewShop) -> None:
     assert (status.state, status.version) == ("running", 3), status
     found = sorted(it.rows(), key=repr)
     assert found == sorted(it.table.rows, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("optional", "default", "missing_rows", "said"),
+    [
+        (True, None, "pause", None),
+        (False, None, "pause", None),
+        (True, "d", "pause", "a row with that value may have been taken for another one"),
+        (True, None, "insert", "deletes of rows that were not found were passed over"),
+    ],
+)
+def test_rows_without_a_key_are_joined_only_where_they_tell_which_value_is_theirs(
+    optional: bool, default: str | None, missing_rows: Literal["pause", "insert"], said: str | None
+) -> None:
+    table = Table(column("id", INT32), column("z", TEXT, optional=optional), key=(), full_identity=True)
+    table.alter_column("z", lambda _: column("y", TEXT, default=default))
+    history = table.row(y="x").history()
+    join = find_join(history, "z", "y")
+    assert isinstance(join, Join)
+    version = join_version(history, join, ICEBERG)
+    assert isinstance(version, Version)
+    joined = history.extended(version)
+    (step, _) = migration(history.head, history.head, version, joined=joined_columns(joined.versions)).steps
+    assert isinstance(step, JoinValues)
+    context: Any = None  # rows tell it by themselves, so nothing is read
+    joining = Joining(
+        context=context,
+        route=replace(ROUTE, policy=Policy(missing_rows=missing_rows)),
+        history=joined,
+        step=step,
+        progress=Progress(version=2),
+    )
+
+    found = joining.values()
+
+    assert (found is None) is (said is None)
+    if said is not None:
+        assert isinstance(found, Refused)
+        assert said in found.reason
 
 
 def test_a_changelog(shop: NewShop, spark: Callable[[], None]) -> None:
