@@ -64,21 +64,21 @@ class Joining:
             case Shape.NOTHING:
                 return None
             case Shape.WHOLE_ROW:
-                return self._refused_whole_rows(begins)
+                return self._refused_whole_rows()
             case Shape.RECORD_KEY | Shape.DECLARED_KEY as shape:
                 ranges = self._ranges(begins)
                 return ranges if isinstance(ranges, Refused) else self._said(ranges, shape)
 
-    def _refused_whole_rows(self, begins: Version) -> Refused | None:
-        """A row's events must have found it, and the older column's NULL must mean that the newer one has the value."""
+    def _refused_whole_rows(self) -> Refused | None:
+        """Refuse if an event may have found another row than its own, or none."""
         if self.route.policy.missing_rows != "pause":
             return Refused(
                 reason="the table has no key, and deletes of rows that were not found were passed over "
                 "(policy.missing_rows: insert), so its rows are not known to be the source's",
                 remedy=_AGAIN,
             )
-        filled = [id_ for id_ in self.step.joined if begins.schema.column(id_).initial is not None]
-        if filled:
+        newer = (since(self.history, id_).schema.column(id_) for id_ in self.step.joined)
+        if any(column.initial is not None for column in newer):
             return Refused(
                 reason="the table has no key, and existing rows were given a default in the newer column: a row with "
                 "that value may have been taken for another one since",
