@@ -109,14 +109,21 @@ def decide(
     ctx: typer.Context,
     config: ConfigPath,
     table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
-    rename: Annotated[list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="One column.")] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="One column, before and after.")
+    ] = None,
     not_same: Annotated[
         list[str] | None, typer.Option("--not-same", metavar="NAME", help="A new column, none of those before.")
     ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what happened to columns where a table is paused; the job goes on with it."""
+    """Say what happened to columns; the job takes it up by itself.
+
+    Where a table is paused before a change, it goes on with what you say of it. Long after a change, --rename OLD=NEW
+    joins two columns that were kept apart because nothing proved that they are one: each row then has its newest value,
+    under the new name, in the column that has been there all along. Only --not-same cannot be said afterwards.
+    """
     renames = {}
     for text in rename or ():
         old, separator, new = text.partition("=")

@@ -16,7 +16,10 @@ from cdc_sync.config import Config
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.naming import Decision
+from cdc_sync.joins import find_join, join_version
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.naming import Decision, Join
+from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
@@ -96,6 +99,23 @@ class SchemaDifference:
     before: int
     after: int
     changes: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What was kept of the operator's words.
+
+    Attributes:
+        at: the record before which the table is paused; None if nothing was said of that change.
+        renames, not_same: what was said of it.
+        joins: renames of earlier changes, whose columns will be joined.
+    """
+
+    table: TableId
+    at: str | None
+    renames: Mapping[str, str]
+    not_same: tuple[str, ...]
+    joins: tuple[Join, ...]
 
 
 def validate(config: Config, *, check: bool = False) -> Validation:
@@ -192,32 +212,65 @@ def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> 
     return postgres.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall)
 
 
-def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decision:
-    """Say what happened to columns at the change before which a table is paused; the job takes it up by itself.
+def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decided:
+    """Say what happened to columns; the job takes it up by itself.
+
+    A rename is either part of the change before which the table is paused, or was made long ago and its two columns
+    have been kept apart since: then they are joined, whether the table runs or not.
 
     Raises:
-        RefusedError: if the table is not paused before a change, or a name is none of its columns.
+        RefusedError: if a name is none of the columns it could be about, or nothing is to be decided.
     """
     store = StateStore(config.pipeline.root)
     recorded = _history_store(config)
     found = _find_table(recorded, table)
-    status = store.load(found)
-    if status is None or status.state != "paused" or status.paused_at is None:
-        raise RefusedError(
-            f"Cannot decide about {found}: it is not paused before a change; declare what you know under `renames` or "
-            "`drops` of the table"
-        )
     if not renames and not not_same:
         raise RefusedError(f"Cannot decide about {found}: nothing was said; use --rename OLD=NEW or --not-same NAME")
-    known = [column.name for column in recorded.load(found).head.schema.columns]
-    for old, new in renames.items():
-        if old not in known:
-            raise RefusedError(f"Cannot decide about {found}: {old!r} is none of its columns ({', '.join(known)})")
+    for new in renames.values():
         if new in not_same or list(renames.values()).count(new) > 1:
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
-    decision = Decision(table=found, at=status.paused_at, renames=dict(renames), not_same=not_same)
-    store.decide(decision)
-    return decision
+    history = recorded.load(found)
+    late = {old: find_join(history, old, new) for old, new in renames.items()}
+    for item in late.values():
+        version = join_version(history, item, ICEBERG) if isinstance(item, Join) else None
+        if isinstance(version, Refused):
+            raise RefusedError(f"Cannot join columns of {found}: {version.reason}; {version.remedy}")
+    joins = tuple(item for item in late.values() if isinstance(item, Join))
+    others = {old: new for old, new in renames.items() if isinstance(late[old], Refused)}
+    at = _decide_at_pause(store, history, others, not_same, late) if others or not_same else None
+    for join in joins:
+        store.declare(join)
+    return Decided(table=found, at=at, renames=others, not_same=not_same, joins=joins)
+
+
+def _decide_at_pause(
+    store: StateStore,
+    history: History,
+    renames: Mapping[str, str],
+    not_same: tuple[str, ...],
+    late: Mapping[str, Join | Refused],
+) -> str:
+    """Keep what was said of the change before which a table is paused; return the record it stands before."""
+    table, status = history.table, store.load(history.table)
+    if status is None or status.state != "paused" or status.paused_at is None:
+        why = next((item for old in renames if isinstance(item := late[old], Refused)), _TOO_LATE)
+        raise RefusedError(
+            f"Cannot decide about {table}: it is not paused before a change, and of an earlier one: {why.reason}; "
+            f"{why.remedy}"
+        )
+    known = [column.name for column in history.head.schema.columns]
+    for old in renames:
+        if old not in known:
+            raise RefusedError(f"Cannot decide about {table}: {old!r} is none of its columns ({', '.join(known)})")
+    store.decide(Decision(table=table, at=status.paused_at, renames=dict(renames), not_same=not_same))
+    return status.paused_at
+
+
+_TOO_LATE = Refused(
+    reason="columns that were taken for one cannot be taken apart afterwards, for the values of the first were "
+    "overwritten by those of the second",
+    remedy="snapshot the table again into a new target, with the older column declared under `drops` of the table",
+)
 
 
 def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...]:

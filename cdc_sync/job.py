@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark import inheritable_thread_target
@@ -26,11 +26,13 @@ from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.kafka import KafkaClient
+from cdc_sync.naming import Join
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
+from cdc_sync.tablesync import TableSync
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
@@ -63,6 +65,7 @@ class SyncJob:
         self._lock = threading.Lock()
         self.batches = 0
         self._ends: dict[tuple[str, int], int] = {}
+        self._joined: set[Join] = set()
 
     def process(self, ends: Ends) -> None:
         """Bring all tables to the given ends; topics in parallel.
@@ -90,6 +93,7 @@ class SyncJob:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
         for table in self.tables.all():
             table.go_on_if_decided()
+        self._join_columns()
         lagging = {
             place: end
             for place, end in self._ends.items()
@@ -100,6 +104,29 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+
+    def _join_columns(self) -> None:
+        """Carry out what the operator said of columns after the fact, between two batches."""
+        tables = {table.table: table for table in self.tables.all()}
+        for join in self._context.state.joins():
+            table = tables.get(join.table)
+            if table is None or replace(join, after=0) in self._joined:
+                continue
+            # Not in this thread: Java calls back on a thread's connection, which a stream that starts later closes.
+            with self._lock, ThreadPoolExecutor(1) as pool:
+                pool.submit(inheritable_thread_target(self._join), table, join).result()
+
+    def _join(self, table: TableSync, join: Join) -> None:
+        activate(self._context.spark)
+        try:
+            with table.lock:
+                if table.join_columns(join):
+                    self._joined.add(replace(join, after=0))
+                    table.recovered()
+        except TransientError:
+            raise
+        except Exception as error:  # one table's failure is its own
+            table.fail(error)
 
     @property
     def waits(self) -> bool:

@@ -37,6 +37,7 @@ class Keeping:
     Attributes:
         events: decodes a range's events, those with a problem included.
         unchanged: ids of the columns that events may leave out.
+        since_version: states of an older version are not looked at: a column's values stood in two columns then.
         follow_keys: rows that changed their key are followed, which takes another pass over the events.
         require_links: values that are to be taken over and are not found are an error; else nobody knows them.
     """
@@ -48,6 +49,7 @@ class Keeping:
     follow_keys: bool
     require_links: bool
     events: Callable[[tuple[OffsetRange, ...]], DataFrame]
+    since_version: int = 0
 
     def rows(self, events: DataFrame, ranges: tuple[OffsetRange, ...], *, exists: bool) -> DataFrame:
         """Reduce a range's events to the rows of `targets.base.Batch`.
@@ -121,6 +123,8 @@ class Keeping:
         ends |= {item.partition: item.end for item in ranges}
         found = []
         for commit in self.context.target.commits(self.target, _LOOK_BACK)[1:]:
+            if self.since_version and (commit.progress is None or commit.progress.version < self.since_version):
+                break
             read = commit.progress.offsets.get(topic, {}) if commit.progress else {}
             starts = {partition: read.get(partition, 0) for partition in beginnings}
             if any(starts[partition] < beginning for partition, beginning in beginnings.items()):

@@ -38,6 +38,25 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """What the operator said after the fact: two columns of a table are one that was renamed.
+
+    Attributes:
+        kept: id of the older column, which was kept as if the source had lost it.
+        joined: id of the newer one.
+        old, new: their names, as the operator said them.
+        after: the newest version when this was said or, once it is carried out, the one right before it.
+    """
+
+    table: TableId
+    kept: int
+    joined: int
+    old: str
+    new: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """What the operator wants of one source table.
 
@@ -51,6 +70,7 @@ class Route:
         key: the columns that identify a row, as declared; None leaves it to the record key.
         append: every event becomes a row of its own, and no row is ever changed.
         decisions: what the operator said while the table was paused.
+        joins: what was said after the fact and carried out already: a history that is made again has it at its place.
     """
 
     table: TableId
@@ -62,6 +82,7 @@ class Route:
     key: tuple[str, ...] | None = None
     append: bool = False
     decisions: tuple[Decision, ...] = ()
+    joins: tuple[Join, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc_sync.capture.postgres import CaptureResult
-from cdc_sync.commands import SchemaDifference, Status, TableHistory, Validation, VersionLine
+from cdc_sync.commands import Decided, SchemaDifference, Status, TableHistory, Validation, VersionLine
 from cdc_sync.config import Config, Secret, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
@@ -102,6 +102,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
         case SchemaDifference():
             yield f"{value.table}: version {value.before} to {value.after}"
             yield from _changes(value.changes)
+        case Decided():
+            yield from _decided(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
             yield from _histories(value)
         case _:
@@ -175,6 +177,16 @@ def _version(version: VersionLine) -> Iterator[str]:
             yield f"      considered: {evidence.subject}: {evidence.text}"
         else:
             yield f"      because of {evidence.subject}: {evidence.text} ({evidence.kind})"
+
+
+def _decided(value: Decided) -> Iterator[str]:
+    if value.at is not None:
+        said = [f"{old} is {new} now" for old, new in value.renames.items()]
+        said += [f"{name} is none of the columns before" for name in value.not_same]
+        yield f"{value.table}, before the change at {value.at}: {', '.join(said)}. The job goes on with it."
+    for join in value.joins:
+        yield f"{value.table}: {join.old} and {join.new} are one column, and the job joins them, data and history."
+        yield "`cdc-sync history` shows the version that does it; `cdc-sync status` says so if it cannot be done."
 
 
 def _capture(value: CaptureResult) -> Iterator[str]:

@@ -19,6 +19,7 @@ from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.joins import versions_of_joins
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
@@ -101,6 +102,8 @@ def plan_table(
     """
     versions: list[Version] = []
     warnings: list[str] = []
+    if history is not None:
+        history = _with_joins(history, route, capabilities, versions)
     for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
         if history is not None and not is_later(sighting.position, sighting.kafka, history.head):
             continue
@@ -126,15 +129,23 @@ def plan_table(
                 waiting = Waiting(reason=reason, position=sighting.position, kafka=sighting.kafka)
                 return TablePlan(versions=tuple(versions), waiting=waiting, warnings=tuple(warnings))
             case Version() as version:
-                versions.append(version)
                 if history is None:
                     history = History(table=version.table, versions=(version,))
                 else:
                     history = history.extended(version)
+                versions.append(version)
+                history = _with_joins(history, route, capabilities, versions)
                 warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind == "unproven"]
             case None:
                 continue
     return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
+
+
+def _with_joins(history: History, route: Route, capabilities: Capabilities, versions: list[Version]) -> History:
+    for version in versions_of_joins(history, route.joins, capabilities):
+        versions.append(version)
+        history = history.extended(version)
+    return history
 
 
 def is_later(position: SourcePosition, kafka: KafkaPosition, head: Version) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cdc_sync.debezium.conversions import EventSchema, observed
 from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
+from cdc_sync.history.joined import as_joined
 from cdc_sync.naming import Route
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
@@ -26,7 +27,7 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
 
     The same schema text can stand for different columns: after a column was dropped and another of its name added.
     Then there is one reading for each stretch of versions whose columns it shows; by their names and types, for a text
-    may come back within a version that another text of the same columns began.
+    may come back within a version that another text of the same columns began. Columns that were joined are one here.
 
     Args:
         at: position of an event with this schema, which tells the version in effect for a schema that no version has
@@ -34,11 +35,10 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
     """
     head = history.head.schema
     seen = observed(schema)
-    versions = [
-        version for version in history.versions if version.fingerprint == fingerprint or seen.shows(version.schema)
-    ]
+    known = as_joined(history)
+    versions = [version for version in known if version.fingerprint == fingerprint or seen.shows(version.schema)]
     if not versions:
-        in_effect = history.at(at) or history.versions[0]
+        in_effect = known[(history.at(at) or history.versions[0]).number - 1]
         return (Reading(projection=_restricted(in_effect.schema, schema, head)),)
     found: list[Reading] = []
     for version in versions:

@@ -106,7 +106,9 @@ def _plan(context: Context, table: TableId, stretches: Sequence[Stretch], tables
         route = Tables(context).route_of(table)
         if route is None:
             return
-        tables[table] = TableSync(context, route)
+        # What the operator decided is as much part of the history as what the topics hold.
+        decided = replace(route, decisions=context.state.decisions(table), joins=context.state.joins(table))
+        tables[table] = TableSync(context, decided)
     sync = tables[table]
     if sync.pause is None:
         sync.plan_only(stretches)

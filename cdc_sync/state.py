@@ -3,6 +3,8 @@
 Below the pipeline's root (a folder or an object-store URL)::
 
     tables/<table>.json                              one `TableStatus`
+    decisions/<table>.json                           every `Decision`
+    joins/<table>/<kept id>-<joined id>.json         one `Join`
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
 
@@ -12,6 +14,7 @@ All text is the same for equal values, so that a backup or a diff shows only wha
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +28,7 @@ from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
-from cdc_sync.naming import Decision
+from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import open_store
 
 _FORMAT = 1
@@ -149,6 +152,23 @@ class StateStore:
         text = json.dumps({"format": _FORMAT, **entry_to_json(entry)}, sort_keys=True, ensure_ascii=False)
         self._write(f"{folder}/{number:08d}.json", text + "\n")
 
+    def declare(self, join: Join) -> None:
+        """Keep that two columns are one; said again, it takes the place of what was said before."""
+        data = {"format": _FORMAT, **asdict(join)}
+        self._write(_join_path(join), json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+    def withdraw(self, join: Join) -> None:
+        """Forget what was said; nothing happens if it is not there."""
+        with contextlib.suppress(FileNotFoundError, NotFoundError):
+            self._asked(lambda: obstore.delete(self._store, _join_path(join)))
+
+    def joins(self, table: TableId | None = None) -> tuple[Join, ...]:
+        """Return what was said of one table or of all, those carried out included, oldest first."""
+        folder = "joins" if table is None else _path("joins", table).removesuffix(".json")
+        texts = ((path, self._read(path)) for path in self._paths(folder) if path.endswith(".json"))
+        found = [_parse_join(text, path) for path, text in texts if text is not None]
+        return tuple(sorted(found, key=lambda join: (join.table, join.after, join.kept, join.joined)))
+
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
 
@@ -213,6 +233,20 @@ def _path(folder: str, table: TableId) -> str:
     # Dots inside a part are encoded too, so that two tables never share a file.
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
     return f"{folder}/{'.'.join(parts)}.json"
+
+
+def _join_path(join: Join) -> str:
+    return f"{_path('joins', join.table).removesuffix('.json')}/{join.kept:06d}-{join.joined:06d}.json"
+
+
+def _parse_join(text: str, path: str) -> Join:
+    data = _object(text, path)
+    if data.pop("format", None) != _FORMAT:
+        raise HistoryError(f"Cannot read decision {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    try:
+        return Join(**{**data, "table": TableId(**data["table"])})
+    except (KeyError, TypeError) as error:
+        raise HistoryError(f"Cannot read decision {path}: {error}; decide again after deleting the file") from None
 
 
 def _status_text(status: TableStatus) -> str:

@@ -60,8 +60,7 @@ class TableReading(TableStanding):
 
     def check_topic(self, topic: str) -> bool:
         """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""
-        known = self.progress.topic_ids.get(topic) if self.progress else None
-        if known is not None and known != self._context.kafka.topic_ids([topic]).get(topic, known):
+        if not self._is_same_topic(topic):
             self.refuse(
                 Pause(
                     reason=f"topic {topic} was deleted and made again, so its offsets no longer mean what they did",
@@ -69,6 +68,10 @@ class TableReading(TableStanding):
                 )
             )
         return self.pause is None
+
+    def _is_same_topic(self, topic: str) -> bool:
+        known = self.progress.topic_ids.get(topic) if self.progress else None
+        return known is None or known == self._context.kafka.topic_ids([topic]).get(topic, known)
 
     def _before(self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version) -> tuple[OffsetRange, ...]:
         """Cut ranges where a change begins, in every partition."""

@@ -14,12 +14,11 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
+from cdc_sync.history.joined import joined_columns
 from cdc_sync.limits import Window, too_many_versions
-from cdc_sync.migrate.migration import migration
-from cdc_sync.migrate.modes import Mode, mode_remedy
-from cdc_sync.naming import Route
+from cdc_sync.migrate.modes import mode_remedy
+from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan, Waiting
-from cdc_sync.progress import Progress
 from cdc_sync.schema.changes import RetireColumn
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import sightings_of
@@ -28,7 +27,7 @@ from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
 from cdc_sync.tableevidence import TableEvidence
-from cdc_sync.tablereading import TableReading
+from cdc_sync.tablemigration import TableMigration
 from cdc_sync.targets.base import TargetState
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
@@ -45,15 +44,15 @@ _RACES = 10
 _LOOK_BACK = 1000
 
 
-class TableSync(TableReading):
+class TableSync(TableMigration):
     """One source table and its target. One thread at a time works on it."""
 
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context, route)
         self.lock = threading.Lock()
-        self._stamped: int | None = None
         self._current: frozenset[str] = frozenset()
         self._appends_failed = 0
+        self._is_of_another_mode = False
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
         self._evidence = TableEvidence(context, route)
@@ -65,10 +64,11 @@ class TableSync(TableReading):
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         self.history = self._context.history.find(self.table)
-        self.route = replace(self.route, decisions=self._context.state.decisions(self.table))
-        self._evidence.route = self.route
         state = self._context.target.state(self.route.target)
         self._stamped = state.version if state else None
+        joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
+        self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
+        self._evidence.route = self.route
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
@@ -76,6 +76,7 @@ class TableSync(TableReading):
         if state is not None:
             self._check_ours(state)
             other = mode_remedy(state.mode, self._mode)
+            self._is_of_another_mode = other is not None
             if other is not None:
                 self.refuse(Pause(reason=other[0], remedy=other[1]))
 
@@ -86,6 +87,18 @@ class TableSync(TableReading):
             self.pause = None
             self.load()
             self.save_status()
+
+    def join_columns(self, join: Join) -> bool:
+        """Carry out what the operator said after the fact; return whether it is done. A paused table then goes on."""
+        self.reload_after_failure()
+        if self.history is None or self._is_of_another_mode:
+            return False
+        done = self.take_up(join)
+        if done and self.pause is not None:
+            self.pause = None
+            self.load()
+            self.save_status()
+        return done
 
     def reload_after_failure(self) -> None:
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
@@ -103,10 +116,6 @@ class TableSync(TableReading):
                 f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
                 "route the table elsewhere or move the target away"
             )
-
-    @property
-    def _mode(self) -> Mode:
-        return "append" if self.route.append else "upsert"
 
     def knows(self, digest: str) -> bool:
         """Whether records of this schema are rows of the head."""
@@ -167,7 +176,10 @@ class TableSync(TableReading):
         for item in self._evidence.findings(self.history, self.progress):
             match item:
                 case Split(version=version, old=old, new=new):
-                    self._warn(f"version {version}: {old!r} and {new!r} are one column, as the source told later")
+                    self._warn(
+                        f"version {version}: {old!r} and {new!r} are one column, as the source told later; "
+                        f"`cdc-sync decide` with --rename {old}={new} joins them"
+                    )
                 case Unread(text=text, reason=reason):
                     self._warn(
                         f"a statement was not understood, so columns are told by name across it: {text} ({reason})"
@@ -292,26 +304,6 @@ class TableSync(TableReading):
         now = frozenset(stretch.digest for stretch in stretches if stretch.position >= head.position)
         self._current = frozenset(known.digest for known in self._known(now) if known.fingerprint == head.fingerprint)
 
-    def _migrate(self) -> None:
-        assert self.history is not None
-        head = self.history.head
-        if self._stamped is not None and self._stamped > head.number:
-            raise HistoryError(
-                f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "
-                f"{head.number}; restore the pipeline's state folder"
-            )
-        stamped = self.history.version(self._stamped) if self._stamped is not None else None
-        rows_at = self.history.version(self.progress.version) if self.progress else None
-        steps = migration(stamped, rows_at, head, mode=self._mode)
-        if not steps.steps:
-            return
-        progress = replace(self.progress or Progress(version=head.number), version=head.number)
-        self._context.target.migrate(self.route.target, steps, progress)
-        self._stamped = head.number
-        if self.progress is not None:
-            self.progress = progress
-        get_logger().info("target migrated", table=str(self.table), version=head.number)
-
     def _write_plan(
         self, ranges: tuple[OffsetRange, ...], *, exact: bool, converters: tuple[Converter, ...]
     ) -> WritePlan:
@@ -326,6 +318,7 @@ class TableSync(TableReading):
             progress=self.progress,
             may_append=self._appends_failed < 3,
             keep_unchanged=self._keeps_unchanged,
+            joined_at=max((item.version for item in joined_columns(self.history.versions)), default=0),
         )
 
     def _write(self, plan: WritePlan) -> bool:

@@ -11,6 +11,7 @@ from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
+    JoinColumn,
     MoveColumn,
     RenameColumn,
     RetireColumn,
@@ -88,7 +89,7 @@ def _direct_renames(changes: Iterable[SchemaChange]) -> list[SchemaChange]:
 
 def _column_id(change: SchemaChange) -> int | None:
     match change:
-        case AddColumn(column=column) | DropColumn(column=column):
+        case AddColumn(column=column) | DropColumn(column=column) | JoinColumn(column=column):
             return column.id
         case ChangePrimaryKey():
             return None
@@ -103,6 +104,8 @@ def change_text(change: SchemaChange, names: Mapping[int, str]) -> str:
             return f"add column {column.name} {type_text(column.type)} {_place(after, names)}{_traits(column)}"
         case DropColumn(column=column):
             return f"drop column {column.name} {type_text(column.type)}"
+        case JoinColumn(column=column, into_name=name):
+            return f"join column {column.name} into column {name}"
         case RenameColumn(old=old, new=new):
             return f"rename column {old} to {new}"
         case UpdateColumnType(id=id_, old=old_type, new=new_type):

@@ -60,6 +60,7 @@ class WritePlan:
         follow_keys: values may have to be taken over from rows that changed their key.
         require_links: a create that takes values over from a row that is not found is not written.
         keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
+        joined_at: the last version that joined columns, 0 if none did.
     """
 
     table: TableId
@@ -73,6 +74,7 @@ class WritePlan:
     keep_unchanged: bool = False
     follow_keys: bool = False
     require_links: bool = True
+    joined_at: int = 0
 
     @property
     def shape(self) -> Shape:
@@ -183,7 +185,7 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     schema = plan.head.schema
     if plan.shape is Shape.WHOLE_ROW:
         return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
-    events = events_of(_converted(context, plan), schema, plan.shape).where(F.col(PROBLEM).isNull())
+    events = events_of(converted_events(context, plan), schema, plan.shape).where(F.col(PROBLEM).isNull())
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
     places = [Place(partition=partition, offset=offset) for partition, offset in first.items()]
@@ -217,7 +219,7 @@ def _attempt(
 ) -> Outcome:
     """Write once; `inspected` ranges have had their bad records set aside, which are left out."""
     started = time.monotonic()
-    events = events_of(_converted(context, plan), plan.head.schema, plan.shape)
+    events = events_of(converted_events(context, plan), plan.head.schema, plan.shape)
     if inspected:
         events = events.where(F.col(PROBLEM).isNull())
     else:
@@ -255,8 +257,9 @@ def _keeping(context: Context, plan: WritePlan) -> Keeping:
         schema=schema,
         follow_keys=plan.follow_keys,
         require_links=plan.require_links,
-        unchanged=unchangeable(plan.converters, schema, _decoding(context, plan)),
-        events=lambda ranges: events_of(_converted(context, replace(plan, ranges=ranges)), schema, plan.shape),
+        unchanged=unchangeable(plan.converters, schema, decoding(context, plan)),
+        since_version=plan.joined_at,
+        events=lambda ranges: events_of(converted_events(context, replace(plan, ranges=ranges)), schema, plan.shape),
     )
 
 
@@ -283,19 +286,21 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
     )
 
 
-def _converted(context: Context, plan: WritePlan) -> DataFrame:
-    decoding = _decoding(context, plan)
-    records = context.read(plan.ranges, headers=decoding.keep_unchanged)
+def converted_events(context: Context, plan: WritePlan) -> DataFrame:
+    """Decode the records of a plan's ranges; those of no known schema are left out where the plan is exact."""
+    how = decoding(context, plan)
+    records = context.read(plan.ranges, headers=how.keep_unchanged)
     if not any(converter.flattened for converter in plan.converters):
         # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
         records = records.where(has_payload(F.col(VALUE)))
-    converted = convert(records, plan.converters, plan.head.schema, decoding)
+    converted = convert(records, plan.converters, plan.head.schema, how)
     if plan.exact:
         converted = converted.where(F.col(PROBLEM).isNull() | (F.col(PROBLEM) != UNKNOWN_SCHEMA))
     return converted
 
 
-def _decoding(context: Context, plan: WritePlan) -> Decoding:
+def decoding(context: Context, plan: WritePlan) -> Decoding:
+    """Return how a plan's records are read."""
     return decoding_of(
         context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
     )
@@ -340,13 +345,13 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
     # What is left out is no problem to inspect for; a range without any comes out the same.
     plan = replace(plan, keep_unchanged=True)
-    converted = _converted(context, plan)
+    converted = converted_events(context, plan)
     found = inspect(converted)
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
     plan = replace(plan, ranges=ranges)
     if not ranges:
         return Outcome(progress=_unchanged(plan), stop=stop)
-    converted = _converted(context, plan)
+    converted = converted_events(context, plan)
     found_problems = (
         (KafkaPosition(topic=ranges[0].topic, partition=partition, offset=offset), problem)
         for partition, offset, problem in offsets_with_problem(converted)
@@ -359,7 +364,13 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     except _Found as problem:
         if problem.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
+        if problem.problem == UNKNOWN_VALUE and not plan.follow_keys:
+            return _write_inspected(context, replace(plan, follow_keys=True), empty=empty)
+        if problem.problem == UNKNOWN_VALUE:
+            return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
+    except Unlinked as unlinked:
+        return _write_before(context, plan, unlinked)
     return replace(outcome, stop=stop)
 
 

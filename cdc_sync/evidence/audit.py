@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
 from cdc_sync.evidence.proof import known_tokens, tokens_at
 from cdc_sync.history.history import History
+from cdc_sync.history.joined import as_joined
 from cdc_sync.history.revision import Version
 
 
@@ -39,7 +41,7 @@ def audit(history: History, log: ColumnLog, written: SourcePosition | None) -> t
         written: position of the last event of the table that was written, None if that is not known.
     """
     found: list[Split | Joined] = []
-    for before, after in zip(history.versions, history.versions[1:], strict=False):
+    for before, after in pairwise(as_joined(history)):
         found += _between(before, after, log)
     if written is not None:
         found += _overtaken(history, log, written)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cdc_sync.history.joined import Joined, staying_id
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.schema.changes import ChangePrimaryKey, SchemaChange
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,28 @@ class CreateTable:
 
     schema: InternalSchema
     mode: Mode = "upsert"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinValues:
+    """Bring the values of columns into the one that they turned out to be part of, in one commit, before they go.
+
+    Of a table whose rows are found by a key, what events said since then is given with the step; else a row's value
+    is that of the first of the columns that has one.
+
+    Attributes:
+        schema: of the target as it is before: the column that stays still has its old name there.
+        into: id of the column that stays, a retired one.
+        joined: ids of the columns that go.
+        type: what the column that stays has afterwards; its own type can be widened to it in place.
+        version: the version that joins them, which the rows are complete for afterwards.
+    """
+
+    schema: InternalSchema
+    into: int
+    joined: tuple[int, ...]
+    type: DataType
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +63,7 @@ class Backfill:
     columns: tuple[Column, ...]
 
 
-Step: TypeAlias = CreateTable | AlterTable | Backfill
+Step: TypeAlias = CreateTable | JoinValues | AlterTable | Backfill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +75,14 @@ class Migration:
     steps: tuple[Step, ...]
 
 
-def migration(stamped: Version | None, rows_at: Version | None, head: Version, *, mode: Mode = "upsert") -> Migration:
+def migration(
+    stamped: Version | None,
+    rows_at: Version | None,
+    head: Version,
+    *,
+    mode: Mode = "upsert",
+    joined: Sequence[Joined] = (),
+) -> Migration:
     """Work out the steps for one target.
 
     A changelog has no key and its rows stay what their events said: its key never changes, nothing is filled in.
@@ -61,6 +93,7 @@ def migration(stamped: Version | None, rows_at: Version | None, head: Version, *
             backfill. None if the target holds no rows of ours.
         head: where to go.
         mode: what the target holds.
+        joined: every join of the table's history, oldest first.
 
     Law: after the steps, `migration(head, head, head)` has none.
     """
@@ -68,6 +101,8 @@ def migration(stamped: Version | None, rows_at: Version | None, head: Version, *
         create = CreateTable(schema=head.schema, mode=mode)
         return Migration(version=head.number, schema=head.schema, steps=(create,))
     steps: list[Step] = []
+    if rows_at is not None:
+        steps += _joins(stamped.schema, head.schema, joined)
     if stamped.number != head.number:
         # The stamp must move even when no column does, so an empty AlterTable is a step too.
         changes = _with_schemas(stamped.schema, diff(stamped.schema, head.schema))
@@ -81,6 +116,24 @@ def migration(stamped: Version | None, rows_at: Version | None, head: Version, *
         if filled:
             steps.append(Backfill(columns=filled))
     return Migration(version=head.number, schema=head.schema, steps=tuple(steps))
+
+
+def _joins(before: InternalSchema, after: InternalSchema, joined: Sequence[Joined]) -> Iterator[JoinValues]:
+    """Return a step for each column that takes in others which the target still has."""
+    held, staying = {column.id for column in before.columns}, {column.id for column in after.columns}
+    parts: dict[int, list[Joined]] = {}
+    for item in joined:
+        if item.id in held:
+            parts.setdefault(staying_id(item.id, joined), []).append(item)
+    for into, items in sorted(parts.items()):
+        if into in held & staying:
+            yield JoinValues(
+                schema=before,
+                into=into,
+                joined=tuple(item.id for item in items),
+                type=after.column(into).type,
+                version=max(item.version for item in items),
+            )
 
 
 def _with_schemas(

@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration, Step
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, Step
 from cdc_sync.schema.changes import (
     AddColumn,
     DropColumn,
+    JoinColumn,
     RenameColumn,
     RetireColumn,
     ReviveColumn,
@@ -163,6 +164,8 @@ def _names_of(migration: Migration) -> set[str]:
     names = {column.name for column in migration.schema.columns}
     for step in migration.steps:
         match step:
+            case JoinValues(schema=schema):
+                names.update(column.name for column in schema.columns)
             case AlterTable(steps=((schema, _), *_) as steps):
                 names.update(column.name for column in schema.columns)
                 for _, change in steps:
@@ -191,6 +194,8 @@ def _held_step(step: Step, rules: NameRules) -> Step:
             return replace(
                 step, steps=tuple((held_schema(schema, rules), _held_change(change, rules)) for schema, change in steps)
             )
+        case JoinValues(schema=schema):
+            return replace(step, schema=held_schema(schema, rules))
         case Backfill(columns=columns):
             return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
         case _:
@@ -199,7 +204,7 @@ def _held_step(step: Step, rules: NameRules) -> Step:
 
 def _held_change(change: SchemaChange, rules: NameRules) -> SchemaChange:
     match change:
-        case AddColumn(column=column) | DropColumn(column=column):
+        case AddColumn(column=column) | DropColumn(column=column) | JoinColumn(column=column):
             return replace(change, column=_held_column(column, rules))
         case RenameColumn(old=old, new=new):
             return replace(change, old=held_name(old, rules), new=held_name(new, rules))

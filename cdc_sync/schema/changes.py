@@ -26,6 +26,19 @@ class DropColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinColumn:
+    """A column goes because it was another one all the time, which was kept as if the source had lost it.
+
+    The values go into that one, whose id is `into`. `column`, `after` and `into_name` are as they were.
+    """
+
+    column: Column
+    after: int | None
+    into: int
+    into_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameColumn:
     """A column gets another name and keeps its id and data."""
 
@@ -106,6 +119,7 @@ class ChangePrimaryKey:
 SchemaChange: TypeAlias = (
     AddColumn
     | DropColumn
+    | JoinColumn
     | RenameColumn
     | UpdateColumnType
     | UpdateColumnNullability

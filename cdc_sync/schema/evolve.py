@@ -12,6 +12,7 @@ from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
+    JoinColumn,
     MoveColumn,
     RenameColumn,
     RetireColumn,
@@ -39,11 +40,14 @@ def apply(schema: InternalSchema, change: SchemaChange) -> InternalSchema:
         case AddColumn(column=column, after=after):
             last_column_id = max(schema.last_column_id, column.id, *nested_ids(column.type))
             return replace(schema, columns=_inserted(schema.columns, column, after), last_column_id=last_column_id)
-        case DropColumn(column=column, after=after):
+        case DropColumn(column=column, after=after) | JoinColumn(column=column, after=after):
             _check(change, schema.column(column.id), column)
             _check(change, left_neighbour(schema, column.id), after)
             if column.id in schema.primary_key:
                 raise SchemaError(f"Cannot drop column {column.name!r}: it is part of the primary key")
+            if isinstance(change, JoinColumn):
+                into = schema.column(change.into)
+                _check(change, (into.name, into.retired), (change.into_name, True))
             return replace(schema, columns=_without(schema, column.id))
         case MoveColumn(id=id_, old_after=old_after, new_after=new_after):
             _check(change, left_neighbour(schema, id_), old_after)
@@ -83,7 +87,7 @@ def invert(schema: InternalSchema, change: SchemaChange) -> SchemaChange:
     match change:
         case AddColumn(column=column, after=after):
             return DropColumn(column=column, after=after)
-        case DropColumn(column=column, after=after):
+        case DropColumn(column=column, after=after) | JoinColumn(column=column, after=after):
             return AddColumn(column=column, after=after)
         case MoveColumn(id=id_, old_after=old_after, new_after=new_after):
             return MoveColumn(id=id_, old_after=new_after, new_after=old_after)

@@ -37,6 +37,7 @@ _CHANGES: Mapping[str, type[Any]] = {
     for kind in (
         changes_.AddColumn,
         changes_.DropColumn,
+        changes_.JoinColumn,
         changes_.RenameColumn,
         changes_.UpdateColumnType,
         changes_.UpdateColumnNullability,

@@ -264,6 +264,16 @@ def first_offsets_from(
     return {(row[TOPIC], row[PARTITION]): row.first_offset for row in rows}
 
 
+def first_positions(records: DataFrame, events: EventReader, table: TableId) -> dict[tuple[str, int], SourcePosition]:
+    """Return for each partition the source position of the first event of the table."""
+    mine = _looked_at(records, events).where("is_event").where(_is_of(table))
+    rows = mine.groupBy(TOPIC, PARTITION).agg(F.min_by("position", OFFSET).alias("position")).collect()
+    return {
+        (row[TOPIC], row[PARTITION]): SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS]))
+        for row in rows
+    }
+
+
 def _literal_position(position: SourcePosition) -> Column:
     parts = F.array(*(F.lit(part).cast("long") for part in position.parts)).cast("array<bigint>")
     return F.struct(F.lit(position.kind).alias(KIND), parts.alias(PARTS))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -80,6 +80,14 @@ def same_offsets(one: Progress | None, other: Progress | None) -> bool:
     return one.offsets == other.offsets
 
 
+def marker_after_join(progress: Progress, version: int) -> Progress:
+    """Return the marker of a commit that joins columns.
+
+    The rows are complete for the version that joins, if they were for the one before; else a back-fill is still due.
+    """
+    return replace(progress, version=version) if progress.version == version - 1 else progress
+
+
 MISSING_ROW = "missing_row"
 """What `Target.write` fails with, inside the error's text, when `Batch.require_rows` is not met."""
 UNKNOWN_VALUE = "unknown_value"
@@ -98,8 +106,16 @@ class Target(Protocol):
         """Return what the table says about itself now, None if there is no such table."""
         ...
 
-    def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
         """Carry out the steps and stamp the version; `progress` is what the rows contain, unchanged.
+
+        Args:
+            said: for `JoinValues` of a table whose rows are found by a key, by the id of the column that stays: what
+                events said of it since it was kept. `value_column(id)` of the key's columns and of that one, at most
+                one row for each key; rows of the target that are not among them keep what they have. Nothing is done
+                for a column that is not named.
 
         Raises:
             TargetError: if the format refuses a step; nothing of that step is done then.

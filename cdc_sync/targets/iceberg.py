@@ -6,7 +6,7 @@ One migration is one metadata commit: an Iceberg transaction takes any number of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from structlog import get_logger
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.migrate.names import held_migration, held_name, held_schema
 from cdc_sync.naming import TargetName
@@ -30,9 +30,10 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal_sql, to_spark
-from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState
+from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.iceberg_past import past_columns, states
-from cdc_sync.targets.iceberg_schema import alter
+from cdc_sync.targets.iceberg_schema import alter, widen
+from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.merge import merge_statement
 
@@ -84,13 +85,18 @@ class IcebergTarget:
             mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
         )
 
-    def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
         """Carry out the steps; each is one commit and is skipped when it is in effect already."""
         migration = held_migration(migration, ICEBERG.columns)
         for step in migration.steps:
             match step:
                 case CreateTable(schema=schema, mode=mode):
                     self._create(name, schema, migration.version, mode)
+                case JoinValues():
+                    if self._load(name).properties().get(VERSION_PROPERTY) != str(migration.version):
+                        self._join(name, step, (said or {}).get(step.into))
                 case AlterTable(steps=steps):
                     table = self._load(name)
                     if table.properties().get(VERSION_PROPERTY) == str(migration.version):
@@ -171,6 +177,25 @@ class IcebergTarget:
             self._with_properties(properties, lambda: self._spark.sql(text))
         finally:
             self._spark.catalog.dropTempView(view)
+
+    def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
+        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
+        table = self._load(name)
+        marker = self._newest_marker(table)
+        if marker is None:
+            return  # no rows yet
+        progress = marker_after_join(parse_progress(marker), step.version)
+        properties = {PROPERTY: progress.to_text()}
+        by_key = bool(step.schema.primary_key) and table.properties().get(MODE_PROPERTY) != "append"
+        try:
+            widen(self._jvm, table, step.schema.column(step.into).name, step.type)
+            if not by_key:
+                text = join_columns_statement(self._sql_name(name), step)
+                self._with_properties(properties, lambda: self._spark.sql(text))
+            elif said is not None:
+                self._merge(said, lambda view: join_said_statement(self._sql_name(name), view, step), properties)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("join columns of", name, error) from error
 
     def _backfill(self, name: TargetName, step: Backfill, progress: Progress) -> None:
         assignments = ", ".join(

@@ -11,6 +11,7 @@ from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
+    JoinColumn,
     MoveColumn,
     RenameColumn,
     RetireColumn,
@@ -22,7 +23,7 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import DataType
+from cdc_sync.schema.types import NESTED, DataType
 from cdc_sync.spark.types import to_spark
 
 
@@ -47,7 +48,7 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             update = transaction.updateSchema()
             update.addColumn(None, column.name, iceberg_type(jvm, column.type), column.comment)
             return _place(update, column.name, before, after)
-        case DropColumn(column=column):
+        case DropColumn(column=column) | JoinColumn(column=column):
             return transaction.updateSchema().deleteColumn(column.name)
         case RenameColumn(old=old, new=new):
             return transaction.updateSchema().renameColumn(old, new)
@@ -67,6 +68,14 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             raise TargetError("Cannot migrate: a change of the primary key must be refused by the plan")
         case _:
             assert_never(change)
+
+
+def widen(jvm: Any, table: Any, name: str, type_: DataType) -> None:
+    """Give a column a wider type, in a commit of its own; nothing happens if it has it."""
+    target = iceberg_type(jvm, type_)
+    if isinstance(type_, NESTED) or table.schema().findType(name).equals(target):
+        return
+    table.updateSchema().updateColumn(name, target).commit()
 
 
 def _place(update: Any, name: str, before: InternalSchema, after: int | None) -> Any:

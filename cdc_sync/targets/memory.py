@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -16,7 +16,7 @@ from structlog import get_logger
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import MEMORY, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
@@ -25,7 +25,15 @@ from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_col
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.spark.whole_rows import NET
-from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, Commit, TargetState, same_offsets
+from cdc_sync.targets.base import (
+    MISSING_ROW,
+    UNKNOWN_VALUE,
+    Batch,
+    Commit,
+    TargetState,
+    marker_after_join,
+    same_offsets,
+)
 from cdc_sync.targets.keyless import comparable
 
 _METADATA = tuple(label for label, _ in METADATA)
@@ -73,13 +81,17 @@ class MemoryTarget:
             return None
         return TargetState(version=table.version, progress=table.progress, mode=table.mode)
 
-    def migrate(self, name: TargetName, migration: Migration, progress: Progress) -> None:
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
         """Carry out the steps."""
         for step in migration.steps:
             match step:
                 case CreateTable(schema=schema, mode=mode):
                     with self._lock:
                         self._tables.setdefault(name, _Table(schema=schema, version=migration.version, mode=mode))
+                case JoinValues():
+                    self._join(name, step, (said or {}).get(step.into))
                 case AlterTable():
                     table = self._tables[name]
                     kept = {*(column.id for column in migration.schema.columns), *_METADATA}
@@ -90,6 +102,22 @@ class MemoryTarget:
                     table.schema, table.version = migration.schema, migration.version
                 case Backfill(columns=columns):
                     self._backfill(name, columns, progress)
+
+    def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
+        table = self._tables[name]
+        if table.progress is None:
+            return
+        rows: _Rows = {key: dict(row) for key, row in table.rows.items()}
+        if table.mode == "append" or not step.schema.primary_key:
+            for row in rows.values():
+                parts = (row.get(id_) for id_ in (step.into, *step.joined))
+                row[step.into] = next((value for value in parts if value is not None), None)
+        elif said is not None:
+            for values in (row.asDict(recursive=True) for row in _collected(name, said)):
+                key = tuple(values[value_column(id_)] for id_ in step.schema.primary_key)
+                if key in rows:
+                    rows[key][step.into] = values[value_column(step.into)]
+        table.rows, table.progress = rows, marker_after_join(table.progress, step.version)
 
     def _backfill(self, name: TargetName, columns: tuple[Column, ...], progress: Progress) -> None:
         values = _initials(columns)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdc_sync.cli import main
 from cdc_sync.history.store import HistoryStore
-from cdc_sync.naming import Decision
+from cdc_sync.naming import Decision, Join
+from cdc_sync.schema.diff import diff
 from cdc_sync.state import StateStore, TableStatus
 from tests.history.versions import ORDERS, versions
 
@@ -81,6 +83,64 @@ def test_a_table_that_runs_is_refused(run: Run, stores: StateStore) -> None:
     code, out = run("orders", "--not-same", "c")
     assert code == 5
     assert "is not paused before a change" in out
+
+
+@pytest.fixture
+def split(pipeline: Path) -> StateStore:
+    """A table that runs, whose column `note` was kept when `remark` came."""
+    first = versions()[0]
+    remark = replace(first.schema.columns[1], id=5, name="remark", initial=None)
+    kept = replace(first.schema.columns[1], retired=True)
+    columns = (first.schema.columns[0], remark, kept, first.schema.columns[2])
+    schema = replace(first.schema, columns=columns, last_column_id=5)
+    second = replace(first, number=2, schema=schema, changes=diff(first.schema, schema))
+    for version in (first, second):
+        HistoryStore(str(pipeline / "p" / "history")).append(version)
+    store = StateStore(str(pipeline / "p"), create=True)
+    store.save(TableStatus(table=ORDERS, target="a.b", state="running"))
+    return store
+
+
+def test_columns_of_an_earlier_change_are_joined_while_the_table_runs(run: Run, split: StateStore) -> None:
+    code, out = run("orders", "--rename", "note=remark")
+    assert code == 0, out
+    assert "note and remark are one column, and the job joins them, data and history" in " ".join(out.split())
+    join = Join(table=ORDERS, kept=2, joined=5, old="note", new="remark", after=2)
+    assert (split.joins(), split.joins(ORDERS), split.decisions(ORDERS)) == ((join,), (join,), ())
+    code, out = run("orders", "--rename", "note=remark", "--json")
+    assert json.loads(out)["joins"][0] == {
+        "table": str(ORDERS),
+        "kept": 2,
+        "joined": 5,
+        "old": "note",
+        "new": "remark",
+        "after": 2,
+    }
+    split.withdraw(join)
+    split.withdraw(join)
+    assert split.joins() == ()
+
+
+def test_what_cannot_be_joined_is_said_at_once(run: Run, split: StateStore) -> None:
+    for names, said in (("tags=remark", "the source still has 'tags'"), ("note=id", "did not vanish at the change")):
+        code, out = run("orders", "--rename", names)
+        assert (code, said in out) == (5, True), out
+    assert split.joins() == ()
+
+
+def test_columns_are_not_taken_apart_afterwards(run: Run, split: StateStore) -> None:
+    code, out = run("orders", "--not-same", "remark")
+    assert code == 5
+    assert "cannot be taken apart afterwards" in out
+    assert "snapshot the table again into a new target" in out
+
+
+def test_both_changes_of_a_paused_table_are_decided_at_once(run: Run, split: StateStore) -> None:
+    split.save(_paused())
+    code, out = run("orders", "--rename", "note=remark", "--rename", "tags=labels")
+    assert code == 0, out
+    assert [item.renames for item in split.decisions(ORDERS)] == [{"tags": "labels"}]
+    assert [(item.old, item.new) for item in split.joins(ORDERS)] == [("note", "remark")]
 
 
 def test_a_rename_without_two_names_is_a_usage_error(run: Run, stores: StateStore) -> None:

@@ -6,6 +6,10 @@ from dataclasses import replace
 
 from cdc_sync.evidence.audit import Joined, Split, audit
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.joins import join_version
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.naming import Join
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT32
@@ -32,6 +36,13 @@ REPLACED = log((5, "id=1 a=2", ""), (20, "id=1 a=3", "alter t drop a, add a int"
 def test_a_rename_recorded_as_two_columns_is_a_split() -> None:
     recorded = _then(history(known("id a")), _schema((1, "id", False), (2, "a", True), (3, "b", False)), 30)
     assert audit(recorded, RENAMED, None) == (Split(version=2, old="a", new="b"),)
+
+
+def test_a_split_that_was_joined_since_is_none() -> None:
+    recorded = _then(history(known("id a")), _schema((1, "id", False), (2, "a", True), (3, "b", False)), 30)
+    version = join_version(recorded, Join(table=recorded.table, kept=2, joined=3, old="a", new="b", after=2), ICEBERG)
+    assert isinstance(version, Version)
+    assert audit(recorded.extended(version), RENAMED, at(40)) == ()
 
 
 def test_a_rename_recorded_as_one_is_right() -> None:

@@ -12,6 +12,7 @@ from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
+    JoinColumn,
     MoveColumn,
     RenameColumn,
     RetireColumn,
@@ -47,6 +48,7 @@ _key = st.lists(_id, max_size=3).map(tuple)
 changes: st.SearchStrategy[SchemaChange] = st.one_of(
     st.builds(AddColumn, column=columns, after=_after),
     st.builds(DropColumn, column=columns, after=_after),
+    st.builds(JoinColumn, column=columns, after=_after, into=_id, into_name=_name),
     st.builds(RenameColumn, id=_id, old=_name, new=_name),
     st.builds(UpdateColumnType, id=_id, old=types, new=types),
     st.builds(UpdateColumnNullability, id=_id, old=st.booleans(), new=st.booleans()),

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.migration import AlterTable, Backfill, migration
+from cdc_sync.history.joined import Joined
+from cdc_sync.migrate.migration import AlterTable, Backfill, Migration, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
@@ -390,3 +391,53 @@ def test_whatever_stands_in_names_is_part_of_the_name(lake: Lake, craft: Callabl
     renamed = replace(schema, columns=tuple(replace(c, name=c.name + craft("-")) for c in columns))
     lake.change(schema, renamed)
     assert [list(found) for found in lake.rows()] == [[c.name for c in renamed.columns]]
+
+
+KEPT = replace(B, retired=True)
+NEWER = Column(id=5, name="b2", type=STRING)
+PARTED, JOINED = with_columns(ID, A, KEPT, NEWER), with_columns(ID, A, replace(B, name="b2"))
+JOINS = (Joined(version=3, id=5, into=3),)
+
+
+def _joining(schema: InternalSchema = PARTED) -> Migration:
+    parted = version(2, schema)
+    return migration(parted, parted, version(3, replace(JOINED, primary_key=schema.primary_key)), joined=JOINS)
+
+
+def test_columns_are_joined_by_what_events_said(lake: Lake) -> None:
+    lake.create(with_columns(ID, A, B))
+    lake.write(with_columns(ID, A, B), [{"id": number, "a": 0, "b": f"old {number}"} for number in (1, 2, 3)])
+    lake.change(with_columns(ID, A, B), PARTED)
+    rows: list[dict[str, Any]] = [{"id": 1, "b2": "new"}, {"id": 2, "b2": None}, {"id": 4, "b2": "x"}]
+    lake.write(PARTED, rows, progress=replace(PROGRESS, version=2))
+    said = lake.session.createDataFrame(
+        [(1, "new"), (2, None), (4, "x"), (9, "gone")], f"{value_column(1)} bigint, {value_column(3)} string"
+    )
+    steps = _joining()
+
+    values_only = replace(steps, steps=steps.steps[:1])
+    for _ in range(2):  # what is interrupted is begun again
+        lake.target.migrate(lake.name, values_only, PROGRESS, {3: said})
+        assert list(lake.rows()[0]) == ["id", "a", "b", "b2"], "nobody sees the new name before all is there"
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (state.version, state.progress) == (2, replace(PROGRESS, version=3))
+    lake.target.migrate(lake.name, steps, PROGRESS, {3: said})
+
+    expected = [(1, "new"), (2, None), (3, "old 3"), (4, "x")]
+    assert [(row["id"], row["b2"]) for row in lake.rows()] == expected
+    assert list(lake.rows()[0]) == ["id", "a", "b2"]
+    assert lake.target.state(lake.name) == replace(state, version=3)
+
+
+def test_columns_of_rows_that_never_change_are_joined_by_themselves(lake: Lake) -> None:
+    before, parted = replace(with_columns(ID, A, B), primary_key=()), replace(PARTED, primary_key=())
+    lake.create(before)
+    lake.write(before, [{"id": 1, "b": "old"}, {"id": 2, "b": None}], append=True)
+    lake.change(before, parted)
+    rows: list[dict[str, Any]] = [{"id": 3, "b2": "new"}, {"id": 4, "b2": None}]
+    lake.write(parted, rows, append=True, progress=replace(PROGRESS, version=2))
+
+    lake.migrate(_joining(parted))
+
+    assert [(row["id"], row["b2"]) for row in lake.rows()] == [(1, "old"), (2, None), (3, "new"), (4, None)]

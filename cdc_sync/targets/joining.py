@@ -1,0 +1,28 @@
+"""The statements that bring the values of a renamed column together; each may be repeated and changes nothing then."""
+
+from __future__ import annotations
+
+from cdc_sync.migrate.capabilities import can_compare
+from cdc_sync.migrate.migration import JoinValues
+from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.quote import quoted
+
+
+def join_said_statement(table: str, view: str, step: JoinValues) -> str:
+    """Return the MERGE for rows that are found by a key; `table` and `view` are SQL already.
+
+    Keys whose row is gone are left out, and so are rows that have the value already.
+    """
+    condition = " AND ".join(
+        f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in step.schema.key_columns
+    )
+    name, value = quoted(step.schema.column(step.into).name), f"s.{value_column(step.into)}"
+    changed = f" AND NOT (t.{name} <=> {value})" if can_compare(step.type) else ""
+    return f"MERGE INTO {table} t USING {view} s ON {condition} WHEN MATCHED{changed} THEN UPDATE SET {name} = {value}"
+
+
+def join_columns_statement(table: str, step: JoinValues) -> str:
+    """Return the UPDATE for rows that never change once they are written: one column at most has a value."""
+    names = [quoted(step.schema.column(id_).name) for id_ in (step.into, *step.joined)]
+    missing = " OR ".join(f"{name} IS NOT NULL" for name in names[1:])
+    return f"UPDATE {table} SET {names[0]} = COALESCE({', '.join(names)}) WHERE {names[0]} IS NULL AND ({missing})"
