@@ -16,6 +16,9 @@ from cdc_sync.evidence.column_log import LoggedColumn, Token
 from cdc_sync.evidence.ddl_statements import Add, Clause, CreateTable, Drop, Modify, Rename
 from cdc_sync.evidence.records import ColumnEntry
 
+_OF_ONLINE_CHANGE = re.compile(r"(_+)(.*)_new", re.DOTALL)
+"""Names that pt-online-schema-change gives to its copies."""
+
 
 class Contradiction(ValueError):
     """A statement does not fit what is known of its table; something before it was missed or misunderstood."""
@@ -26,7 +29,7 @@ class Copy:
     """Where the columns of a table were copied from.
 
     Attributes:
-        columns: the origin's columns when they were copied.
+        columns: the origin's columns when they were copied, of another era than the table's own.
         tokens: the table's own tokens -> the origin's.
     """
 
@@ -115,10 +118,14 @@ class Catalogue:
         if table in self.tables:
             self.drop(table)
         former = self._former.get(table)
+        original = self.tables.get(like) if like is not None else self._to_be_changed_online(table, statement.columns)
         era = former.table.era if former is not None and former.dropped else self._next()
+        may_be_copy = like is not None or _OF_ONLINE_CHANGE.fullmatch(table.table) is not None
+        if may_be_copy and (original is None or original.era == era):
+            # Its columns may become the original's: in one era they would be two columns before and one after that.
+            era = self._next()
         names = None if statement.columns is None else [ColumnEntry(name=name, type="") for name in statement.columns]
         made = Known(era=era, columns=None if names is None else self._new(names, era))
-        original = self.tables.get(like) if like is not None else self._to_be_changed_online(table, statement.columns)
         self.tables[table] = made if original is None or original.columns is None else self._copied(made, original)
 
     def drop(self, table: TableId) -> None:
@@ -165,7 +172,7 @@ class Catalogue:
 
     def _to_be_changed_online(self, table: TableId, columns: tuple[str, ...] | None) -> Known | None:
         """Find the one table whose columns pt-online-schema-change gives to `_name_new`."""
-        shape = re.fullmatch(r"(_+)(.*)_new", table.table, re.DOTALL)
+        shape = _OF_ONLINE_CHANGE.fullmatch(table.table)
         if shape is None or columns is None:
             return None
         tail = table.table[:-4]

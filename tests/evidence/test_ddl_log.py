@@ -261,6 +261,33 @@ def test_a_copy_made_again_under_one_name_is_another_table() -> None:
     assert not set(tokens(log, 20, "u").values()) & set(tokens(log, 22, "u").values())
 
 
+def test_a_copy_under_the_name_of_a_dropped_kin_is_the_same_after_it_took_its_original_s_place_as_before() -> None:
+    log = logged(
+        CREATED,
+        change(20, "rename table t to u", {"u": "a b"}),
+        change(21, "create table v like u", {"v": "a b"}),
+        change(22, "drop table u", {"u": None}),
+        change(23, "rename table v to t", {"t": "a b"}),
+        change(24, "create table u like t", {"u": "a b"}),
+        change(25, "rename table t to w, u to t", {"w": "a b", "t": "a b"}),
+        change(26, "rename table t to u", {"u": "a b"}),
+    )
+    assert tokens(log, 10) == tokens(log, 25)
+    assert not eras(log, 24, "u") & eras(log, 26, "u")
+
+
+def test_a_copy_of_an_unknown_table_is_not_compared_with_a_dropped_one() -> None:
+    unlisted = change(22, "alter table t rename column a to c")
+    log = logged(
+        CREATED,
+        change(20, "create table u like t", {"u": "a b"}),
+        change(21, "drop table u", {"u": None}),
+        unlisted,
+        change(23, "create table u like t", {"u": "c b"}),
+    )
+    assert not eras(log, 20, "u") & eras(log, 23, "u")
+
+
 def test_names_kept_in_small_letters() -> None:
     created = change(10, "create table T (A int, b int)", {"t": "A b"})
     renamed = change(20, "alter table `DB`.`T` rename column a to c", {"t": "c b"})
