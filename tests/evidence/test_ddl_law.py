@@ -240,8 +240,9 @@ class Count:
 def compared(source: Source, log: ColumnLog, *, damaged: bool = False) -> Count:
     """Compare every two columns of one table at any two times; a wrong claim fails.
 
-    A damaged log does not know that a copy goes on as an older table, and takes it for the beginning of what was
-    copied from it later: these columns are kin, and not claimed to be different.
+    A damaged log may not have seen that a copy goes on as an older table. It may take the copy for the beginning of
+    what was copied from it later, which are kin; and two copies of one table, one dropped before the other was made,
+    for two tables, which they are but for the original that was not seen.
     """
     count = Count()
     for name in TABLES:
@@ -260,8 +261,9 @@ def compared(source: Source, log: ColumnLog, *, damaged: bool = False) -> Count:
                         own, goes_on_as = ids[column]
                         later_own, later_goes_on_as = later_ids[later]
                         same = own == later_own or goes_on_as == later_goes_on_as
-                        if damaged and token == later_token:
-                            same = source.kind(own) == source.kind(later_own)
+                        if damaged:
+                            kin = source.kind(own) == source.kind(later_own)
+                            same = own == later_own or (kin and token == later_token)
                         assert (token == later_token) == same, (
                             name,
                             column,
@@ -292,7 +294,8 @@ def replay(records: list[SchemaChangeRecord]) -> DdlLog:
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 @example(seed=1225, moving=False)
-@example(seed=339, moving=True)
+@example(seed=104, moving=True)
+@example(seed=947, moving=True)
 def test_a_whole_topic_tells_which_column_is_which(seed: int, moving: bool) -> None:
     source = history_of(seed, 40 if moving else 25, moving=moving)
     log = replay(source.records).log()
