@@ -35,12 +35,12 @@ from cdc_sync.testing import Record
 FORMATS: tuple[Format, ...] = ("json", "avro")
 WIDTHS = (12, 100)
 EVENTS: dict[tuple[Format, int], int] = {
-    ("json", 12): 120_000,
+    ("json", 12): 200_000,
     ("json", 100): 25_000,
     ("avro", 12): 200_000,
     ("avro", 100): 100_000,
 }
-"""Events of a topic by format and number of columns: a batch of the job's default size, or half a gigabyte of one."""
+"""Events of a topic by format and number of columns: a batch of the job's default size, or half a gigabyte of one that is wide."""
 LIVE = (1, 3, 10)
 PARTS = ("decoding", "tables")
 PARTITIONS = 2

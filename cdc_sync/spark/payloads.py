@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.debezium.forms import AvroBody
+from cdc_sync.spark.conditions import any_of
 
 
 def behind(data: Column, size: Column | int) -> Column:
@@ -17,13 +18,8 @@ def behind(data: Column, size: Column | int) -> Column:
     return data.substr(width + 1, F.length(data) - width - 1)
 
 
-# What Spark's parser makes of an array, an object, a number or a boolean; of NaN and infinities it makes quotes.
-# Between the parts of an object it writes no white space, which databases do.
-_MAY_BE_BARE = r'^(["\[]|\{(?!.*": )|-?\d+(\.\d+)?([eE][+-]?\d+)?$|true$|false$)'
-
-
 def lost_quotes(payload: Column, member: str, value: Column, *, compact: bool) -> Column:
-    """Return whether a text was none in JSON: Spark's parser makes one of any value; NULL where the text is.
+    """Return whether a text was none in JSON: Spark's parser makes one of any value; never NULL.
 
     Quotes count wherever the payload has a member of the name, the row before the change included.
 
@@ -33,9 +29,21 @@ def lost_quotes(payload: Column, member: str, value: Column, *, compact: bool) -
         value: what the parser made of it.
         compact: whether to expect no white space, as in Kafka Connect's layout.
     """
-    # Few values may be bare, and only for them the payload is searched.
+    # Few values may be bare, and only for them the payload is searched; for NULL it would be, without the coalesce.
     first = F.when(F.startswith(value, F.lit('"')), '\\"').otherwise(F.substring(value, 1, 1))
-    return F.rlike(value, F.lit(_MAY_BE_BARE)) & ~is_quoted(payload, member, first, compact=compact)
+    return F.coalesce(_may_be_bare(value), F.lit(False)) & ~is_quoted(payload, member, first, compact=compact)
+
+
+def _may_be_bare(value: Column) -> Column:
+    """Return whether Spark's parser can have made a text of an array, an object, a number or a boolean.
+
+    Of NaN and infinities it makes quotes. Between the parts of an object it writes no white space, which databases do.
+    In a number, a minus stands first or in an exponent, which dates and UUIDs do not have.
+    """
+    marks = any_of(F.startswith(value, F.lit(mark)) for mark in '"[')
+    bare_object = F.startswith(value, F.lit("{")) & ~F.contains(value, F.lit('": '))
+    digits = (value >= "-") & (value < ":") & ((F.locate("-", value, 2) == 0) | F.contains(value, F.lit("E-")))
+    return marks | bare_object | digits | value.isin("true", "false")
 
 
 def is_quoted(payload: Column, member: str, begins: Column, *, compact: bool) -> Column:
