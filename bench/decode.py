@@ -40,7 +40,7 @@ EVENTS: dict[tuple[Format, int], int] = {
     ("avro", 12): 200_000,
     ("avro", 100): 100_000,
 }
-"""Events of a topic by format and number of columns: a batch of the job's default size, or half a gigabyte of one that is wide."""
+"""Events of a topic by format and width: a batch of the default size, or half a gigabyte of one that is wide."""
 LIVE = (1, 3, 10)
 PARTS = ("decoding", "tables")
 PARTITIONS = 2
