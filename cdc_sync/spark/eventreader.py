@@ -65,19 +65,19 @@ class EventReader:
         document_type = T.StructType([T.StructField("payload", event_type)])
         other = F.when(~canonical & (F.substring(value, 1, 1) != F.lit(bytearray(1))), text)
         document = F.from_json(other, document_type).getField("payload")
-        event = F.coalesce(_with_names(in_order, value, compact=True), _with_names(document, value, compact=False))
+        event = F.coalesce(_with_names(in_order, text, compact=True), _with_names(document, text, compact=False))
         if not self.known:
             return event
         branches = ((F.col("digest") == item.digest, item) for item in self.known)
         return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(event)
 
 
-def _with_names(event: Column, value: Column, *, compact: bool) -> Column:
+def _with_names(event: Column, text: Column, *, compact: bool) -> Column:
     """Return the event, NULL if database, schema or table is something else than a text in its JSON."""
 
     def checked(event: Column) -> Column:
         source = event.getField("source")
-        bare = (lost_quotes(value, f'"{name}"', source.getField(name), compact=compact) for name in _NAMES)
+        bare = (lost_quotes(text, f'"{name}"', source.getField(name), compact=compact) for name in _NAMES)
         return F.when(~any_of(bare), event)
 
     # So that the payload is parsed once, and not once more for the names.

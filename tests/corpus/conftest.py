@@ -73,11 +73,7 @@ def runs_of(
             )
         with session_of_its_own(_spark):
             small = config("memory", SMALL_BATCH)
-            session = build_session(small)
-            # Small batches are nearly all generating and compiling code; and what is interpreted has to agree.
-            session.conf.set("spark.sql.codegen.wholeStage", "false")
-            session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            in_memory = run_into_memory(small, session)
+            in_memory = run_into_memory(small, build_session(small))
         return Runs(lake=in_lake, memory=in_memory)
 
     return run
