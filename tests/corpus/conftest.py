@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cdc_sync.config import Config
     from tests.corpus.runs import Runs
 
-SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "50"))
+SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "100"))
 """Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
 
 
