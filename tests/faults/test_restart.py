@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import TypeAlias
 
 import pytest
+from pyspark.sql import DataFrame
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.migration import Migration
@@ -19,6 +21,8 @@ from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import assert_equal
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
+
+Said: TypeAlias = Mapping[int, DataFrame] | None
 
 
 class Shop:
@@ -156,8 +160,10 @@ class LostReplies:
             write(target, name, batch)
             self._lose(f"write {name}")
 
-        def lossy_migrate(target: IcebergTarget, name: TargetName, migration: Migration, progress: Progress) -> None:
-            migrate(target, name, migration, progress)
+        def lossy_migrate(
+            target: IcebergTarget, name: TargetName, migration: Migration, progress: Progress, said: Said = None
+        ) -> None:
+            migrate(target, name, migration, progress, said)
             self._lose(f"migrate {name}")
 
         patch.setattr(IcebergTarget, "write", lossy_write)
