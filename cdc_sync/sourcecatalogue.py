@@ -15,6 +15,7 @@ from typing import Any
 from structlog import get_logger
 
 from cdc_sync.capture.catalogue_sql import read_catalogue
+from cdc_sync.capture.session import first_line, load_psycopg
 from cdc_sync.config.models import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import SourcePosition, TableId
@@ -122,8 +123,10 @@ class SourceCatalogue:
         if reading is None:
             return kept
         if reading.begun < kept.newest_lsn:
-            self._fails(f"Cannot use the catalogue: {reading.table} was read at a later place in the log before; "
-                        "is it another server, or an older state of it?")  # fmt: skip
+            self._fails(
+                f"Cannot use the catalogue: {reading.table} was read at a later place in the log before; "
+                "is it another server, or an older state of it?"
+            )
             return kept
         return kept.with_reading(reading)
 
@@ -146,13 +149,13 @@ class SourceCatalogue:
         return dict(found.found)
 
     def _look(self, tables: Collection[TableId]) -> Any:
-        psycopg = _psycopg()
+        psycopg = load_psycopg("read the catalogue")
         try:
             if self._connection is None:
                 self._connection = self._connect(psycopg)
             found = read_catalogue(self._connection, tables)
         except psycopg.Error as error:
-            raise SetupError(f"Cannot read the catalogue: {_first_line(error)}") from None
+            raise SetupError(f"Cannot read the catalogue: {first_line(error)}") from None
         self._database = found.database
         return found
 
@@ -178,17 +181,3 @@ class SourceCatalogue:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise SetupError(
-            "Cannot read the catalogue: psycopg is missing. Install it with pip install 'cdc-sync[postgres]'"
-        ) from None
-    return psycopg
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -20,20 +20,31 @@ def postgres(dsn: str, verb: str) -> Iterator[Any]:
     Raises:
         SetupError: psycopg is missing, the server cannot be reached, or it refuses.
     """
+    psycopg = load_psycopg(verb)
+    try:
+        with psycopg.connect(dsn, autocommit=True, application_name="cdc_sync") as connection:
+            yield connection
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SetupError(f"Cannot {verb}: the user may not ({first_line(error)})") from None
+    except psycopg.Error as error:
+        raise SetupError(f"Cannot {verb}: {first_line(error)}") from None
+
+
+def load_psycopg(verb: str) -> Any:
+    """Return the driver.
+
+    Raises:
+        SetupError: it is not installed.
+    """
     try:
         import psycopg
     except ImportError:
         raise SetupError(
             f"Cannot {verb}: psycopg is missing. Install it with pip install 'cdc-sync[postgres]'"
         ) from None
-    try:
-        with psycopg.connect(dsn, autocommit=True, application_name="cdc_sync") as connection:
-            yield connection
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise SetupError(f"Cannot {verb}: the user may not ({_first_line(error)})") from None
-    except psycopg.Error as error:
-        raise SetupError(f"Cannot {verb}: {_first_line(error)}") from None
+    return psycopg
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what the server or the driver says."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

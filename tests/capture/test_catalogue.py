@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -21,10 +20,10 @@ from cdc_sync.errors import SetupError
 from cdc_sync.events import Commit, SourcePosition, TableId
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment, certain, possible_tokens
 from cdc_sync.evidence.kept import Missed, Span
-from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import DATABASE, PostgresServer
 from cdc_sync.sourcecatalogue import SourceCatalogue
 from cdc_sync.state import StateStore
+from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka
 T = TableId(database=DATABASE, schema="public", table="t")
@@ -33,18 +32,9 @@ T = TableId(database=DATABASE, schema="public", table="t")
 @pytest.fixture(scope="module", params=["on", "off"])
 def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
     """A server that keeps the times of commits, and one that does not."""
-    (port,) = free_ports(1)
-    with TemporaryDirectory(prefix="cdc-sync-catalogue-") as folder:
-        Path(folder).chmod(0o755)
-        postgres = PostgresServer(Path(folder) / "postgres", port=port)
-        postgres.start()
-        with psycopg.connect(postgres.dsn, autocommit=True) as connection:
-            connection.execute(f"alter system set track_commit_timestamp = {request.param}")
-            connection.execute("create role reader login")
-        postgres.stop()
-        postgres.start()
-        yield postgres
-        postgres.stop()
+    times = f"alter system set track_commit_timestamp = {request.param}"
+    with postgres_server(times, "create role reader login") as server:
+        yield server
 
 
 @dataclass

@@ -7,8 +7,6 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -21,8 +19,8 @@ from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, Structure
 from cdc_sync.evidence.messages import MessageLog
 from cdc_sync.evidence.records import LogicalMessage
-from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import PostgresServer
+from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka
 
@@ -40,14 +38,8 @@ ORDER BY 1, 2, 4
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    (port,) = free_ports(1)
-    # Not pytest's folder, which the user that Postgres runs as may not enter.
-    with TemporaryDirectory(prefix="cdc-sync-capture-") as folder:
-        Path(folder).chmod(0o755)
-        postgres = PostgresServer(Path(folder) / "postgres", port=port)
-        postgres.start()
-        yield postgres
-        postgres.stop()
+    with postgres_server() as server:
+        yield server
 
 
 @dataclass

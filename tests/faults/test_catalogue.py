@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -14,12 +13,12 @@ from cdc_sync.config import parse_config
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.history.history import History
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import DATABASE, PostgresServer
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from cdc_sync.testing.postgres import Wal
 from tests.conftest import Produce
 from tests.faults.pipeline import files
+from tests.postgres import postgres_server
 
 if TYPE_CHECKING:
     from cdc_sync.context import Context
@@ -38,17 +37,8 @@ target: {{format: memory}}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    (port,) = free_ports(1)
-    with TemporaryDirectory(prefix="cdc-sync-catalogue-") as folder:
-        Path(folder).chmod(0o755)
-        postgres = PostgresServer(Path(folder) / "postgres", port=port)
-        postgres.start()
-        with psycopg.connect(postgres.dsn, autocommit=True) as connection:
-            connection.execute("alter system set track_commit_timestamp = on")
-        postgres.stop()
-        postgres.start()
-        yield postgres
-        postgres.stop()
+    with postgres_server("alter system set track_commit_timestamp = on") as server:
+        yield server
 
 
 class ServerWal(Wal):
