@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
 from cdc_sync.errors import WireError
+from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.progress import Progress
 from cdc_sync.samples import read_sample
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_BACK = 4
+_FAR_BACK = 1000
+"""Records: other tables of the topic may lie between."""
 
 Lsns = Mapping[int, int]
 """Partition -> source LSN; a partition that is missing is one for which it is not known."""
@@ -66,6 +70,15 @@ def source_at(context: Context, topic: str, partition: int, offset: int) -> Sour
         return None
 
 
+def position_before(context: Context, table: TableId, topic: str, partition: int, end: int) -> SourcePosition | None:
+    """Return the position of the table's last event before an offset, None if there is none near it."""
+    for offset in range(end - 1, max(-1, end - _FAR_BACK), -1):
+        source = source_at(context, topic, partition, offset)
+        if source is not None and source.table == table:
+            return source.position
+    return None
+
+
 def progress_after(
     context: Context, before: Progress, version: int, ranges: Sequence[OffsetRange], bounds: Lsns
 ) -> Progress:
@@ -87,9 +100,5 @@ def progress_after(
         else:
             known[item.partition] = max(seen, bound)
     topics = {item.topic for item in ranges}
-    return Progress(
-        version=version,
-        offsets=offsets,
-        topic_ids={**before.topic_ids, **context.kafka.topic_ids(topics)},
-        high_water=high_water,
-    )
+    topic_ids = {**before.topic_ids, **context.kafka.topic_ids(topics)}
+    return replace(before, version=version, offsets=offsets, topic_ids=topic_ids, high_water=high_water)

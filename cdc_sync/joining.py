@@ -102,9 +102,12 @@ class Joining:
             for partition, end in sorted(ends.items())
         )
         starts = self._starts(begins, whole)
+        truncated = self.progress.truncated
         found = []
         for item in whole:
             start = starts.get(item.partition, item.end)
+            if truncated is not None:  # what rows held before says nothing about those that are there now
+                start = max(start, truncated.offsets.get(topic, {}).get(item.partition, start))
             if start < item.start:
                 return Refused(
                     reason=f"events since version {begins.number} are gone from the topic: {topic}[{item.partition}] "

@@ -120,9 +120,12 @@ class Keeping:
         beginnings = self.context.kafka.beginnings([topic]).get(topic, {})
         now = self.context.target.state(self.target)
         ends = dict(now.progress.offsets.get(topic, {})) if now and now.progress else {}
+        truncated = now.progress.truncated if now and now.progress else None
         ends |= {item.partition: item.end for item in ranges}
         found = []
         for commit in self.context.target.commits(self.target, _LOOK_BACK)[1:]:
+            if truncated is not None and (commit.progress is None or commit.progress.truncated != truncated):
+                break  # its rows are gone, whatever keys they had
             if self.since_version and (commit.progress is None or commit.progress.version < self.since_version):
                 break
             read = commit.progress.offsets.get(topic, {}) if commit.progress else {}

@@ -24,7 +24,6 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
 from cdc_sync.refused import (
-    TRUNCATED,
     Refused,
     contradiction,
     recreated,
@@ -107,12 +106,10 @@ def plan_table(
     for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
         if history is not None and not is_later(sighting.position, sighting.kafka, history.head):
             continue
-        if sighting.truncate and history is None:
-            continue
+        if sighting.truncate and (history is None or not route.append):
+            continue  # it says nothing of columns, and has no key
         seen = observed(sighting.schema)
-        outcome: Version | Refused | _Waits | None = (
-            TRUNCATED if sighting.truncate and not route.append else unreadable(sighting, seen, route, capabilities)
-        )
+        outcome: Version | Refused | _Waits | None = unreadable(sighting, seen, route, capabilities)
         if outcome is None and history is None:
             outcome = _baseline(sighting, seen, kept)
         elif outcome is None and history is not None:

@@ -5,11 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cdc_sync.errors import TargetError
+from cdc_sync.events import SourcePosition
 
 PROPERTY = "cdc_sync.progress"
 """The snapshot property (or its equal in another format) that holds `Progress` as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated:
+    """The TRUNCATE behind which the rows of a table begin.
+
+    Attributes:
+        position: its place in the source's log.
+        offsets: topic -> partition -> the first offset behind it, for every partition the table's events come in.
+    """
+
+    position: SourcePosition
+    offsets: Mapping[str, Mapping[int, int]]
+
+    @property
+    def bound(self) -> SourcePosition | None:
+        """The position before which events belong to rows that are gone, in whatever order they are read.
+
+        None where one partition holds everything: its offsets alone are the order then.
+        """
+        return self.position if sum(map(len, self.offsets.values())) > 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +45,14 @@ class Progress:
         topic_ids: topic -> the broker's id of it, which changes when a topic is deleted and made again.
         high_water: topic -> partition -> no event in the table that came from there has a higher source LSN. A
             partition that is in `offsets` and not here is one for which that is not known.
+        truncated: the last TRUNCATE that was carried out, None if none was.
     """
 
     version: int
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     high_water: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    truncated: Truncated | None = None
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return the first offset the table does not hold, None if it holds nothing of the partition."""
@@ -47,16 +72,18 @@ class Progress:
 
     def to_text(self) -> str:
         """Return the marker as one line of JSON, the same for equal markers."""
-        return json.dumps(
-            {
-                "format": 1,
-                "version": self.version,
-                "offsets": _with_text_keys(self.offsets),
-                "topic_ids": dict(sorted(self.topic_ids.items())),
-                "high_water": _with_text_keys(self.high_water),
-            },
-            separators=(",", ":"),
-        )
+        data: dict[str, object] = {
+            # A program that knows nothing of TRUNCATE must not go on behind one.
+            "format": 1 if self.truncated is None else 2,
+            "version": self.version,
+            "offsets": _with_text_keys(self.offsets),
+            "topic_ids": dict(sorted(self.topic_ids.items())),
+            "high_water": _with_text_keys(self.high_water),
+        }
+        if self.truncated is not None:
+            offsets = _with_text_keys(self.truncated.offsets)
+            data["truncated"] = {"position": str(self.truncated.position), "offsets": offsets}
+        return json.dumps(data, separators=(",", ":"))
 
 
 def parse_progress(text: str) -> Progress:
@@ -67,16 +94,21 @@ def parse_progress(text: str) -> Progress:
     """
     try:
         data = json.loads(text)
-        if data["format"] != 1:
+        if data["format"] not in (1, 2):
             raise TargetError(f"Cannot read progress marker: format {data['format']} is later than this program")
         return Progress(
             version=data["version"],
             offsets=_with_number_keys(data["offsets"]),
             topic_ids=data["topic_ids"],
             high_water=_with_number_keys(data["high_water"]),
+            truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read progress marker {text!r}: {error}") from error
+
+
+def _read_truncated(data: Mapping[str, Any]) -> Truncated:
+    return Truncated(position=SourcePosition.parse(data["position"]), offsets=_with_number_keys(data["offsets"]))
 
 
 def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:

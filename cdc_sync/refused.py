@@ -24,12 +24,6 @@ class Refused:
     remedy: str
 
 
-TRUNCATED = Refused(
-    reason="the source table was truncated, which is not carried out yet",
-    remedy="empty the target by hand and snapshot the table again, or set skipped.operations=t in the connector",
-)
-
-
 def unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities) -> Refused | None:
     """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
     schema = sighting.schema

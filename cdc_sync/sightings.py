@@ -24,6 +24,7 @@ from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, sur
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_AHEAD = 50
+_LOOK_BACK = 1000
 
 
 def sightings_of(
@@ -49,7 +50,7 @@ def sightings_of(
             fingerprint=known.fingerprint,
             snapshot=source.op == "r",
             append_only=source.append_only,
-            truncate=source.op == "t",
+            truncate=stretch.truncate,
             partitions=len(context.kafka.ends([stretch.kafka.topic]).get(stretch.kafka.topic, {})),
             exceeded=_exceeded(context, stretch.table, known),
             opaque_key=known.key_schema is None and bool(record.key),
@@ -180,3 +181,14 @@ def sample(context: Context, at: KafkaPosition) -> Record:
     if record is None or record.value is None:
         raise TransientError(f"Cannot read sample {at}: the broker no longer has the record")
     return record
+
+
+def flattened_before(context: Context, item: OffsetRange) -> str | None:
+    """Return the digest of the newest flattened event before a range, None if there is none near it."""
+    for offset in range(item.start - 1, max(-1, item.start - _LOOK_BACK), -1):
+        record = context.kafka.peek(item.topic, item.partition, offset)
+        if record is not None and record.value:
+            known = context.book.learn(record.key, record.value, record.headers)
+            if known.flattened is not None:
+                return known.digest
+    return None

@@ -12,7 +12,6 @@ from cdc_sync.spark.problems import (
     KEY_IS_FALLBACK,
     NO_IMAGE,
     PAUSING,
-    TRUNCATE,
 )
 from cdc_sync.spark.source import OffsetRange, narrowed
 
@@ -51,10 +50,6 @@ def cut_at_stops(
 
 
 _REASONS = {
-    TRUNCATE: (
-        "the source table was truncated, which is not carried out yet",
-        "empty the target by hand and snapshot the table again, or skip `t` with skipped.operations in the connector",
-    ),
     KEY_IS_FALLBACK: (
         "a delete names the key 0 or '', which the connector makes up under REPLICA IDENTITY USING INDEX",
         "declare the index's columns as `key` of the table, or set REPLICA IDENTITY DEFAULT or FULL at the source; "
@@ -70,6 +65,15 @@ _REASONS = {
         "set value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: warn",
     ),
 }
+
+
+def too_late(version: int, name: str, statement: str) -> Pause:
+    """Say why a table stops after the source told that a column was taken for another one."""
+    return Pause(
+        reason=f"rows were written under version {version} as if column {name!r} were still the same, and only later "
+        f"the source told that it is another one: {statement}",
+        remedy="snapshot the table again into a new target; look why the evidence topic is late",
+    )
 
 
 def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from structlog import get_logger
 
-from cdc_sync.bounds import source_at
+from cdc_sync.bounds import position_before
 from cdc_sync.context import Context
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split, audit
@@ -21,7 +21,6 @@ from cdc_sync.progress import Progress
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
 
-_LOOK_BACK = 1000
 _UNREAD = 3
 """Statements that `status` shows of one table."""
 
@@ -96,15 +95,8 @@ class TableEvidence:
     def _last_written(self, progress: Progress) -> SourcePosition | None:
         """Return the highest position among the last events of the table that were written."""
         found = (
-            self._position_before(topic, partition, offset)
+            position_before(self._context, self._table, topic, partition, offset)
             for topic, partitions in progress.offsets.items()
             for partition, offset in partitions.items()
         )
         return max((position for position in found if position is not None), default=None)
-
-    def _position_before(self, topic: str, partition: int, end: int) -> SourcePosition | None:
-        for offset in range(end - 1, max(-1, end - _LOOK_BACK), -1):
-            source = source_at(self._context, topic, partition, offset)
-            if source is not None and source.table == self._table:
-                return source.position
-        return None

@@ -13,6 +13,7 @@ from cdc_sync.spark.observe import first_offsets_from
 from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
 from cdc_sync.tablestanding import TableStanding
+from cdc_sync.truncation import Truncate
 
 Ends = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""
@@ -73,8 +74,10 @@ class TableReading(TableStanding):
         known = self.progress.topic_ids.get(topic) if self.progress else None
         return known is None or known == self._context.kafka.topic_ids([topic]).get(topic, known)
 
-    def _before(self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version) -> tuple[OffsetRange, ...]:
-        """Cut ranges where a change begins, in every partition."""
+    def _before(
+        self, ranges: tuple[OffsetRange, ...], change: Refusal | Waiting | Version | Truncate
+    ) -> tuple[OffsetRange, ...]:
+        """Cut ranges where a change begins or a TRUNCATE stands, in every partition."""
         context = self._context
         cuts: dict[tuple[str, int], int] = {}
         if change.position.parts and len(ranges) > 1:

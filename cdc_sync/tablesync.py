@@ -21,30 +21,21 @@ from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan, Waiting
 from cdc_sync.schema.changes import RetireColumn
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import sightings_of
+from cdc_sync.sightings import flattened_before, sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.stops import Pause
+from cdc_sync.stops import Pause, too_late
 from cdc_sync.tableevidence import TableEvidence
-from cdc_sync.tablemigration import TableMigration
+from cdc_sync.tabletruncation import TableTruncation
 from cdc_sync.targets.base import TargetState
+from cdc_sync.truncation import Truncate
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
-
-def _too_late(version: int, name: str, statement: str) -> Pause:
-    return Pause(
-        reason=f"rows were written under version {version} as if column {name!r} were still the same, and only later "
-        f"the source told that it is another one: {statement}",
-        remedy="snapshot the table again into a new target; look why the evidence topic is late",
-    )
-
-
 _RACES = 10
-_LOOK_BACK = 1000
 
 
-class TableSync(TableMigration):
+class TableSync(TableTruncation):
     """One source table and its target. One thread at a time works on it."""
 
     def __init__(self, context: Context, route: Route) -> None:
@@ -145,10 +136,15 @@ class TableSync(TableMigration):
             ranges = self._before(ranges, stop)
         else:
             self._evidence.settle(stretches)
+        truncate = self._first_truncate(ranges, stretches)
+        if truncate is not None:
+            self._advance_to(truncate, ranges, stretches)
+            return  # the next step goes on behind it, with what was planned for here
         rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
         if self.history is not None and not rebuilding:
             if stretches:
                 self._mark_current(stretches)
+            self._warn_of_late_events(stretches)
             ranges = self._write_before_retirements(ranges, stretches)
             self._migrate()
             if self._write_surveyed(ranges, stretches):
@@ -158,6 +154,25 @@ class TableSync(TableMigration):
         if isinstance(stop, Refusal) and self.pause is None:
             self.refuse(Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka)))
         self._wait_for(stop if isinstance(stop, Waiting) else None)
+
+    def _advance_to(self, truncate: Truncate, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
+        """Write what lies before a TRUNCATE, to the version in effect there, and empty the target.
+
+        Rows behind it may have to be written before a later version retires their columns.
+        """
+        history = self.history
+        assert history is not None
+        self.history = self._in_effect_at(truncate, history)
+        try:
+            left = self._write_before_retirements(self._before(ranges, truncate), stretches)
+            if self.pause is None:
+                self._migrate()
+                self._write_surveyed(left, stretches)
+            if self.pause is None:
+                self._truncate(truncate)
+        finally:
+            self.history = history
+            self._current = frozenset()  # the target may not have the head's columns yet
 
     @property
     def cuts(self) -> tuple[SourcePosition, ...]:
@@ -185,7 +200,7 @@ class TableSync(TableMigration):
                         f"a statement was not understood, so columns are told by name across it: {text} ({reason})"
                     )
                 case Joined(version=version, name=name, statement=statement):
-                    self.refuse(_too_late(version, name, statement))
+                    self.refuse(too_late(version, name, statement))
 
     def _write_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> bool:
         """Write ranges to the head; return whether there was anything of the table in them."""
@@ -236,17 +251,9 @@ class TableSync(TableMigration):
         if self._context.config.connector.flattened is None:
             return frozenset()
         if not self._current:
-            self._current = frozenset(digest for item in ranges if (digest := self._schema_before(item)) is not None)
+            found = (flattened_before(self._context, item) for item in ranges)
+            self._current = frozenset(digest for digest in found if digest is not None)
         return self._current
-
-    def _schema_before(self, item: OffsetRange) -> str | None:
-        for offset in range(item.start - 1, max(-1, item.start - _LOOK_BACK), -1):
-            record = self._context.kafka.peek(item.topic, item.partition, offset)
-            if record is not None and record.value:
-                known = self._context.book.learn(record.key, record.value, record.headers)
-                if known.flattened is not None:
-                    return known.digest
-        return None
 
     def _head_number(self) -> int:
         return self.history.head.number if self.history else 0

@@ -203,7 +203,9 @@ class TopicSync:
         return survey_with(context, records, ends, cuts)
 
     def _holds_news(self, found: Survey) -> bool:
-        """Whether a table has more than one schema here, or one that is not its head's."""
+        """Whether a table has more than one schema here or one that is not its head's, or was truncated."""
+        if any(stretch.truncate for stretch in found.stretches):
+            return True
         digests: dict[TableId, set[str]] = {}
         for stretch in found.stretches:
             digests.setdefault(stretch.table, set()).add(stretch.digest)

@@ -38,7 +38,7 @@ from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_with_problem
-from cdc_sync.spark.problems import PLACEHOLDER_FOUND, UNKNOWN_SCHEMA
+from cdc_sync.spark.problems import NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
@@ -154,7 +154,7 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))
             return replace(outcome, tried_append=True)
-        if found.problem == UNKNOWN_SCHEMA:
+        if found.problem in NO_ROWS:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
@@ -287,7 +287,7 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
 
 
 def converted_events(context: Context, plan: WritePlan) -> DataFrame:
-    """Decode the records of a plan's ranges; those of no known schema are left out where the plan is exact."""
+    """Decode the records of a plan's ranges; those that hold no row are left out where the plan is exact."""
     how = decoding(context, plan)
     records = context.read(plan.ranges, headers=how.keep_unchanged)
     if not any(converter.flattened for converter in plan.converters):
@@ -295,15 +295,17 @@ def converted_events(context: Context, plan: WritePlan) -> DataFrame:
         records = records.where(has_payload(F.col(VALUE)))
     converted = convert(records, plan.converters, plan.head.schema, how)
     if plan.exact:
-        converted = converted.where(F.col(PROBLEM).isNull() | (F.col(PROBLEM) != UNKNOWN_SCHEMA))
+        converted = converted.where(F.col(PROBLEM).isNull() | ~F.col(PROBLEM).isin(*NO_ROWS))
     return converted
 
 
 def decoding(context: Context, plan: WritePlan) -> Decoding:
     """Return how a plan's records are read."""
-    return decoding_of(
+    truncated = plan.progress.truncated if plan.progress else None
+    found = decoding_of(
         context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
     )
+    return replace(found, rows_begin=truncated.bound if truncated else None)
 
 
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
@@ -347,6 +349,8 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     plan = replace(plan, keep_unchanged=True)
     converted = converted_events(context, plan)
     found = inspect(converted)
+    if any(trouble.problem in NO_ROWS for trouble in found.troubles):
+        return Outcome(progress=None)
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
     plan = replace(plan, ranges=ranges)
     if not ranges:

@@ -75,5 +75,5 @@ def test_a_damaged_marker_is_refused(text: str) -> None:
 
 
 def test_a_later_format_is_refused() -> None:
-    with pytest.raises(TargetError, match="format 2 is later than this program"):
-        parse_progress('{"format":2}')
+    with pytest.raises(TargetError, match="format 3 is later than this program"):
+        parse_progress('{"format":3}')

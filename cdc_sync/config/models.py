@@ -102,6 +102,7 @@ class PolicyOverride(_Section):
     ambiguous_null: Literal["warn", "pause"] | None = None
     missing_rows: Literal["pause", "insert"] | None = None
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
+    truncate: Literal["apply", "ignore", "pause"] | None = None
 
 
 class PolicyDefaults(_Section):
@@ -111,6 +112,7 @@ class PolicyDefaults(_Section):
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
+    truncate: Literal["apply", "ignore", "pause"] = "apply"
 
 
 class TableRule(_Section):

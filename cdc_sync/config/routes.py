@@ -104,4 +104,5 @@ def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
         ambiguous_null=override.ambiguous_null or defaults.ambiguous_null,
         missing_rows=override.missing_rows or defaults.missing_rows,
         out_of_range=override.out_of_range or defaults.out_of_range,
+        truncate=override.truncate or defaults.truncate,
     )

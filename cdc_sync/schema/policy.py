@@ -21,9 +21,12 @@ class Policy:
         out_of_range: a date or timestamp lies outside the years 1 to 9999, which no reader of every format can show;
             Postgres' infinities do. `quarantine` sets the record aside, `null` writes NULL, `clamp` writes the nearest
             date that can be shown.
+        truncate: the source table was emptied. `apply` empties the target, which keeps its history; `ignore` keeps
+            the rows, which then are no longer those of the source; `pause` stops the table.
     """
 
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
+    truncate: Literal["apply", "ignore", "pause"] = "apply"

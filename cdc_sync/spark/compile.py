@@ -39,7 +39,7 @@ from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
-from cdc_sync.spark.position import position_at_least, position_of
+from cdc_sync.spark.position import position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
 from cdc_sync.spark.recognise import has_payload, matches, may_be_key_update
 from cdc_sync.spark.types import literal, to_spark
@@ -152,7 +152,14 @@ class _Compiler:
         return [(empty & matches(key, Opaque(), headers=headers), form) for key, form in by_key.items()]
 
     def _reading(self) -> Column:
-        """Return the index of the record's converter, NULL if there is none."""
+        """Return the index of the record's converter, NULL if there is none or the row was truncated since."""
+        begin = self._decoding.rows_begin
+        if begin is None:
+            return self._converter()
+        gone = self._by_form(lambda found: position_before(found.layout.source_block(), begin))
+        return F.when(~F.coalesce(gone, F.lit(False)), self._converter())
+
+    def _converter(self) -> Column:
         if not self._bounded:
             return F.col(FORM)  # one converter for each form, in the same order
         return first_of((self._is_for(index), F.lit(index)) for index in range(len(self._converters)))

@@ -56,6 +56,7 @@ class Decoding:
         placeholder: the connector's `unavailable.value.placeholder`.
         max_bytes: larger values are not read, None for no limit.
         headers: registry ids may be in record headers.
+        rows_begin: events before this position are of rows that a TRUNCATE took away, None if there are none such.
     """
 
     refuse_ambiguous_null: bool = False
@@ -67,3 +68,4 @@ class Decoding:
     placeholder: str = "__debezium_unavailable_value"
     max_bytes: int | None = None
     headers: bool = False
+    rows_begin: SourcePosition | None = None

@@ -268,7 +268,7 @@ class Group:
         """Whether all of the source block is wanted, or only what every event is checked by."""
         decoding = self.decoding
         bounded = any(item.from_position or item.to_position for _, item in self.members)
-        more = decoding.keep_unchanged or decoding.images or decoding.changelog
+        more = decoding.keep_unchanged or decoding.images or decoding.changelog or decoding.rows_begin is not None
         return bounded or decoding.refuse_ambiguous_null or more
 
 

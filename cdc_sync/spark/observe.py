@@ -22,12 +22,16 @@ from cdc_sync.spark.position import KIND, PARTS, position_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them."""
+    """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them.
+
+    A TRUNCATE is a stretch of its own.
+    """
 
     table: TableId
     position: SourcePosition
     kafka: KafkaPosition
     digest: str
+    truncate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,16 +142,18 @@ def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPositi
 
 def _stretches(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]]) -> tuple[Stretch, ...]:
     in_source_order = Window.partitionBy("table").orderBy("position", PARTITION, OFFSET)
-    previous = F.lag(F.struct("digest", "cuts_passed")).over(in_source_order)
+    empties = F.col(OP) == "t"
+    same = F.struct("digest", "cuts_passed", empties.alias("empties"))
+    previous = F.lag(same).over(in_source_order)
     last_within = F.max(F.when(F.col("within"), F.col("position"))).over(Window.partitionBy("table"))
     starts = (
         looked_at.where("is_event")
         .withColumn("cuts_passed", _cuts_passed(cuts))
         .withColumn("previous", previous)
         .withColumn("last_within", last_within)
-        .where(F.col("previous").isNull() | (F.col("previous") != F.struct("digest", "cuts_passed")))
+        .where(F.col("previous").isNull() | (F.col("previous") != same) | empties)
         .where(F.col("position") <= F.col("last_within"))
-        .select("table", "position", TOPIC, PARTITION, OFFSET, "digest")
+        .select("table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"))
     )
     return tuple(
         Stretch(
@@ -155,6 +161,7 @@ def _stretches(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosit
             position=SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS])),
             kafka=KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]),
             digest=row.digest,
+            truncate=row.empties,
         )
         for row in starts.collect()
     )

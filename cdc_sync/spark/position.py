@@ -68,6 +68,13 @@ def position_of(source: Column) -> Column:
     )
 
 
+def position_before(source: Column, bound: SourcePosition) -> Column:
+    """Return whether an event lies before the bound; never of one whose position cannot be compared with it."""
+    position = position_of(source)
+    parts = F.array(*(F.lit(part).cast("long") for part in bound.parts))
+    return (position.getField(KIND) == bound.kind) & (position.getField(PARTS) < parts)
+
+
 def position_at_least(source: Column, bound: SourcePosition) -> Column:
     """Return whether an event's position is at or after the bound.
 

@@ -21,12 +21,15 @@ from cdc_sync.spark.types import literal
 UNKNOWN_SCHEMA = "unknown_schema"
 """Problem: the record has a schema, a key schema or a source table that no converter is for."""
 TRUNCATE = "truncate"
+"""Problem: the event is no row; the table is emptied at its place, between two writes."""
 PLACEHOLDER_FOUND = "placeholder"
 KEY_IS_FALLBACK = "key_is_fallback"
 AMBIGUOUS_NULL = "ambiguous_null"
 NO_IMAGE = "no_image"
 """Problem: a table without a key, and the event does not hold the row before the change."""
-PAUSING = (TRUNCATE, KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
+NO_ROWS = (UNKNOWN_SCHEMA, TRUNCATE)
+"""Problems of records that hold no row of the table; where they are not known to, the range is surveyed first."""
+PAUSING = (KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
 """Problems that stop the table; all others set the record aside."""
 MALFORMED = "malformed payload"
 TOO_LARGE = "larger than limits.max_message_bytes"

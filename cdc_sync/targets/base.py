@@ -126,6 +126,14 @@ class Target(Protocol):
         """Apply a batch and its progress in one commit."""
         ...
 
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Remove all rows, with the progress, in one commit; earlier states can be read as after any other commit.
+
+        Raises:
+            TargetError: if the format refuses; nothing is removed then.
+        """
+        ...
+
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
     ) -> DataFrame:

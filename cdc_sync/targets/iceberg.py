@@ -126,6 +126,15 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
 
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Take all files out of the table, delete files too: one commit of metadata, however many rows there are."""
+        everything = self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        try:
+            delete = self._load(name).newDelete().deleteFromRowFilter(everything)
+            delete.set(PROPERTY, progress.to_text()).commit()
+        except Py4JJavaError as error:
+            raise self._failure("empty", name, error) from error
+
     def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
         metadata = [label for label, _ in METADATA] if batch.mode == "append" else []
         columns = (rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)

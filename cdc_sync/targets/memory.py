@@ -56,6 +56,11 @@ class _Table:
     past: list[tuple[Progress | None, _Rows]] = field(default_factory=list)
     writes: int = 0
 
+    def commit(self, rows: _Rows, progress: Progress) -> None:
+        """Take other rows, and keep what there was for a while."""
+        self.past = [*self.past, (self.progress, self.rows)][-_KEPT:]
+        self.rows, self.progress, self.writes = rows, progress, self.writes + 1
+
     def states(self) -> dict[int, tuple[Progress | None, _Rows]]:
         """Return what can be read by the number of writes it holds, newest first, the present included."""
         newest_first = [(self.progress, self.rows), *reversed(self.past)]
@@ -146,8 +151,11 @@ class MemoryTarget:
             kept = _unchanged(name, batch, values, known=key in after)
             written = {column.id: values[value_column(column.id)] for column in batch.schema.live}
             after[key] = after.get(key, {}) | {id_: value for id_, value in written.items() if id_ not in kept}
-        table.past = [*table.past, (table.progress, table.rows)][-_KEPT:]
-        table.rows, table.progress, table.writes = after, batch.progress, table.writes + 1
+        table.commit(after, batch.progress)
+
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Remove all rows."""
+        self._tables[name].commit({}, progress)
 
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None

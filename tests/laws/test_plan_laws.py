@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +14,11 @@ from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.migration import AlterTable, Backfill, migration
 from cdc_sync.plan import Refusal
+from cdc_sync.progress import Truncated
 from cdc_sync.readings import Reading, readings
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.testing import encode
+from cdc_sync.truncation import Reach, Truncate, in_effect, place
 from tests.laws.sources import Life, lives
 from tests.plan.model import Event, grown, planned, stretches, topic
 
@@ -41,37 +43,81 @@ class Pipeline:
     stamped: Version | None = None
     rows_at: Version | None = None
     rows: dict[Any, dict[int, Any]] = field(default_factory=dict)
+    read: list[int] = field(default_factory=list)
+    truncated: Truncated | None = None
+    again: int = 0
+    """How often a TRUNCATE sent the reader back in a partition."""
 
     def run(self, numbers: list[int]) -> Pipeline:
-        produced, read = 0, [0] * len(self.partitions)
+        produced, self.read = 0, [0] * len(self.partitions)
         for number in [*numbers, None]:
             produced = len(self.order) if number is None else min(len(self.order), produced + number % 7)
             there = Counter(event.kafka.partition for event in self.order[:produced])
             ends = [
                 there[place] if number is None else min(there[place], start + (number >> (3 + 3 * place)) % 5)
-                for place, start in enumerate(read)
+                for place, start in enumerate(self.read)
             ]
-            seen = [e for place, start in enumerate(read) for e in self.partitions[place][start : there[place]]]
-            within = [e for place, start in enumerate(read) for e in self.partitions[place][start : ends[place]]]
-            self._advance(seen, within, self.order[:produced])
+            while self._advance(ends, [there[place] for place in range(len(ends))], self.order[:produced]):
+                pass
             if self.refusal is not None:
                 break
-            read = ends
         return self
 
-    def _advance(self, seen: list[Event], within: list[Event], produced: list[Event]) -> None:
+    def _advance(self, ends: list[int], there: list[int], produced: list[Event]) -> bool:
+        """Read up to the ends or to a TRUNCATE; return whether it was one."""
+        starts = list(enumerate(self.read))
+        seen = [e for place, start in starts for e in self.partitions[place][start : there[place]]]
+        within = [e for place, start in starts for e in self.partitions[place][start : ends[place]]]
         found = stretches(seen, within, self.history)
         plan = planned(self.history, seen, within, produced)
         self.history, self.refusal = grown(self.history, plan), plan.refusal
         if self.history is None:
-            return
+            self.read = [max(pair) for pair in zip(self.read, ends, strict=True)]
+            return False
         self._migrate(self.history.head)
         if self.refusal is not None:
             within = [event for event in within if event.source.position < self.refusal.position]
+        truncate = self._first_truncate(within)
+        if truncate is not None:
+            within = [event for event in within if event.source.position < truncate.position]
         first: dict[str, SourcePosition] = {}
         for event in found:
             first.setdefault(event.known.digest, event.source.position)
-        self._write(self.history, [event for event in within if event.source.op != "t"], first)
+        bound = self.truncated.bound if self.truncated else None
+        gone = [event for event in within if bound is not None and event.source.position < bound]
+        self._write(self.history, [e for e in within if e.source.op != "t" and e not in gone], first)
+        if truncate is None:
+            self.read = [max(pair) for pair in zip(self.read, ends, strict=True)]
+            return False
+        self._truncate(truncate, there)
+        self.refusal = None  # it stands behind the TRUNCATE, where the next step finds it again
+        return True
+
+    def _first_truncate(self, within: list[Event]) -> Truncate | None:
+        found = []
+        for event in within:
+            # Offsets are counted in events here.
+            index = self.partitions[event.kafka.partition].index(event)
+            truncate = Truncate(position=event.source.position, kafka=replace(event.kafka, offset=index))
+            if event.source.op == "t" and not in_effect(truncate, self.truncated):
+                found.append(truncate)
+        return min(found, key=lambda item: item.position, default=None)
+
+    def _truncate(self, truncate: Truncate, there: list[int]) -> None:
+        others = {}
+        for partition, end in enumerate(there):
+            events = self.partitions[partition][:end]
+            behind = [index for index, event in enumerate(events) if event.source.position >= truncate.position]
+            if partition != truncate.kafka.partition:
+                others[truncate.kafka.topic, partition] = Reach(
+                    next_offset=self.read[partition], first_behind=min(behind, default=None), end=end, whole=True
+                )
+        found = place(truncate, others)
+        assert isinstance(found, Truncated)
+        before = self.read
+        self.read = [found.offsets[truncate.kafka.topic][partition] for partition in range(len(there))]
+        self.again += any(now < then for now, then in zip(self.read, before, strict=True))
+        self.rows, self.truncated = {}, found
 
     def _migrate(self, head: Version) -> None:
         for step in migration(self.stamped, self.rows_at, head).steps:
@@ -182,11 +228,14 @@ def test_the_generated_lives_reach_what_the_laws_are_about() -> None:
     for seed in range(80):
         life = Life([(seed * 7919 + place * 104_729) ** 2 % 2**20 for place in range(2 + seed % 20)])
         flush(life)
-        done = pipeline(life, 1 + seed % 3).run([seed * 31, seed * 17])
+        done = pipeline(life, 1 + seed % 3).run([(seed + 1) * 7919 * (step + 1) % 2**16 for step in range(8)])
         found["refused" if done.refusal else "ended"] += 1
+        found["truncated"] += done.truncated is not None
+        found["again"] += done.again
         versions = done.history.versions if done.history else ()
         found["versions"] += len(versions)
         kinds = {item.kind for version in versions for item in version.evidence}
         found.update(kinds)
     assert found["versions"] > 160, found
-    assert min(found[kind] for kind in ("refused", "ended", "unproven", "position", "default")) > 5, found
+    assert min(found[kind] for kind in ("refused", "ended", "unproven", "position", "default", "truncated")) > 5, found
+    assert found["again"], found

@@ -76,7 +76,7 @@ def in_source_order(events: Iterable[Event]) -> list[Event]:
 def stretches(seen: Iterable[Event], within: Iterable[Event], history: History | None) -> list[Event]:
     """Return the first event of each stretch that begins no later than the last event within the range.
 
-    The first event behind the head begins one whatever its schema.
+    The first event behind the head begins one whatever its schema, and a TRUNCATE is one of its own.
     """
     last = max((event.source.position for event in within), default=None)
     if last is None:
@@ -84,9 +84,10 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
     found, previous = [], None
     for event in in_source_order(seen):
         behind = history is not None and event.source.position > history.head.position
-        if (event.known.digest, behind) != previous and event.source.position <= last:
+        empties = event.source.op == "t"
+        if ((event.known.digest, behind, empties) != previous or empties) and event.source.position <= last:
             found.append(event)
-        previous = (event.known.digest, behind)
+        previous = (event.known.digest, behind, empties)
     return found
 
 

@@ -163,6 +163,19 @@ def test_a_truncate_is_a_stretch_and_an_unknown_operation_is_not(session: SparkS
     assert [item.first.offset for item in found.others] == [2]
 
 
+def test_each_truncate_is_a_stretch_of_its_own_whatever_its_schema(session: SparkSession) -> None:
+    heap = table(key=())
+    heap.insert(id=1)
+    heap.insert(id=2)
+    heap.truncate()
+    heap.truncate()
+    heap.insert(id=3)
+    heap.insert(id=4)
+    found = sorted(surveyed(session, one(heap.records)).stretches, key=lambda item: item.kafka)
+    assert len({item.digest for item in found}) == 1
+    assert [(item.kafka.offset, item.truncate) for item in found] == [(0, False), (2, True), (3, True), (4, False)]
+
+
 def test_where_a_position_is_reached_in_each_partition(session: SparkSession) -> None:
     records = four_schemas()
     stretches = sorted(surveyed(session, records).stretches, key=lambda item: item.position)

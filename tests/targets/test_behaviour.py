@@ -109,6 +109,41 @@ def test_progress_is_what_the_last_write_said(lake: Lake) -> None:
     assert state.progress == further
 
 
+def test_a_truncated_table_is_empty_and_its_past_can_be_read(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {"id": 2}], progress=PROGRESS)
+    behind = replace(PROGRESS, offsets={"töpic": {0: 6, 1: 0}})
+    for _ in range(2):
+        lake.target.truncate(lake.name, behind)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (lake.rows(), state.progress, state.version) == ([], behind, 1)
+    now, before, *_ = lake.target.commits(lake.name, 9)
+    assert (now.progress, before.progress) == (behind, PROGRESS)
+    assert lake.target.read(lake.name, BEFORE, [1], now).count() == 0
+    assert lake.target.read(lake.name, BEFORE, [1], before).count() == 2
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    assert lake.rows() == [ROW]
+
+
+def test_a_table_that_was_never_written_can_be_truncated(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.target.truncate(lake.name, PROGRESS)
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert (lake.rows(), state.progress) == ([], PROGRESS)
+
+
+def test_changed_and_deleted_rows_are_truncated_too(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {"id": 2}, {"id": 3}], append=True)
+    lake.write(BEFORE, [{"id": 1, "created": False}, {"id": 2, "deleted": True}])
+    lake.target.truncate(lake.name, PROGRESS)
+    assert lake.rows() == []
+    lake.write(BEFORE, [{**ROW, "id": 2}])
+    assert lake.rows() == [{**ROW, "id": 2}]
+
+
 def test_appended_rows_are_rows(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW], append=True, progress=PROGRESS)

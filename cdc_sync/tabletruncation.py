@@ -1,0 +1,139 @@
+"""Emptying one table's target where the source's was truncated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from structlog import get_logger
+
+from cdc_sync.bounds import position_before
+from cdc_sync.events import SourcePosition
+from cdc_sync.history.history import History
+from cdc_sync.plan import is_later
+from cdc_sync.refused import Refused
+from cdc_sync.sightings import events_in
+from cdc_sync.spark.observe import Stretch, first_offsets_from, first_positions
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.stops import Pause
+from cdc_sync.tablemigration import TableMigration
+from cdc_sync.truncation import PAUSED, Reach, Truncate, in_effect, place, progress_behind
+
+
+class TableTruncation(TableMigration):
+    """The TRUNCATEs of one table. One thread at a time."""
+
+    def _first_truncate(self, ranges: Iterable[OffsetRange], stretches: Iterable[Stretch]) -> Truncate | None:
+        """Return the first TRUNCATE within the ranges that the target has to follow, or to pause at."""
+        if self.history is None or self.route.append or self.route.policy.truncate == "ignore":
+            return None
+        bounds = {(item.topic, item.partition): item for item in ranges}
+        truncated = self.progress.truncated if self.progress else None
+        found = []
+        for stretch in stretches:
+            within = bounds.get((stretch.kafka.topic, stretch.kafka.partition))
+            if stretch.truncate and within is not None and within.start <= stretch.kafka.offset < within.end:
+                truncate = Truncate(position=stretch.position, kafka=stretch.kafka)
+                if not in_effect(truncate, truncated):
+                    found.append(truncate)
+        # What a connector repeats goes back in position, never in its partition.
+        first: dict[tuple[str, int], Truncate] = {}
+        for truncate in sorted(found, key=lambda item: item.kafka):
+            first.setdefault((truncate.kafka.topic, truncate.kafka.partition), truncate)
+        return min(first.values(), key=lambda item: (item.position, item.kafka), default=None)
+
+    def _in_effect_at(self, truncate: Truncate, history: History) -> History:
+        """Return the history up to a TRUNCATE; never less than the target has, nor than a table needs."""
+        begun = sum(is_later(truncate.position, truncate.kafka, version) for version in history.versions)
+        return History(table=self.table, versions=history.versions[: max(begun, self._stamped or 1)])
+
+    def _truncate(self, truncate: Truncate) -> None:
+        """Empty the target, after everything that lies before the TRUNCATE in its own partition was written.
+
+        One commit holds the emptiness and where each partition goes on, so this may be repeated, and a crash before or
+        after it leaves nothing half done.
+        """
+        assert self.history is not None
+        found = PAUSED if self.route.policy.truncate == "pause" else place(truncate, self._reaches(truncate))
+        if isinstance(found, Refused):
+            self.refuse(Pause(reason=found.reason, remedy=found.remedy, at=str(truncate.kafka)))
+            return
+        topic_ids = self._context.kafka.topic_ids(found.offsets.keys())
+        progress = progress_behind(self.progress, found, self.history.head.number, topic_ids)
+        self._context.target.truncate(self.route.target, progress)
+        self.progress = progress
+        self._passed.clear()  # partitions may have to be read again
+        get_logger().info("target emptied", table=str(self.table), truncated_at=str(truncate.kafka))
+        self.save_status()
+
+    def _reaches(self, truncate: Truncate) -> dict[tuple[str, int], Reach]:
+        """Look where the TRUNCATE lies in all partitions but its own; one partition needs no look.
+
+        Debezium writes in source order, so what lies before the TRUNCATE is in the topics when that can be read.
+        """
+        kafka, at = self._context.kafka, truncate.kafka
+        topics = {at.topic, *(self.progress.offsets if self.progress else ())}
+        beginnings = kafka.beginnings(topics)
+        ends = {
+            (topic, partition): end
+            for topic, partitions in kafka.ends(topics).items()
+            for partition, end in partitions.items()
+            if (topic, partition) != (at.topic, at.partition)
+        }
+        looks = tuple(
+            OffsetRange(topic=topic, partition=partition, start=start, end=end)
+            for (topic, partition), end in sorted(ends.items())
+            if truncate.position.parts
+            and (start := self._look_from(truncate, topic, partition, beginnings.get(topic, {}).get(partition, 0)))
+            < end
+        )
+        behind: dict[tuple[str, int], int] = {}
+        firsts: dict[tuple[str, int], SourcePosition] = {}
+        if looks:
+            records = self._context.read(looks)
+            events = events_in(self._context, records)
+            behind = first_offsets_from(records, events, self.table, truncate.position)
+            firsts = first_positions(records, events, self.table)
+        starts = {(item.topic, item.partition): item.start for item in looks}
+        found = {}
+        for where, end in ends.items():
+            known = self.progress.next_offset(*where) if self.progress else None
+            start = starts.get(where, end)
+            begins_before = where in firsts and firsts[where] < truncate.position
+            found[where] = Reach(
+                next_offset=known,
+                first_behind=behind.get(where),
+                end=end,
+                whole=begins_before or start == 0 or start == known or start == self._begins(*where),
+            )
+        return found
+
+    def _look_from(self, truncate: Truncate, topic: str, partition: int, beginning: int) -> int:
+        """Return where to look for the TRUNCATE: where the table goes on, if it was not read beyond it."""
+        known = self.progress.next_offset(topic, partition) if self.progress else None
+        if known is not None and known >= beginning:
+            last = position_before(self._context, self.table, topic, partition, known)
+            if last is not None and last < truncate.position:
+                return known
+        return max(beginning, self._begins(topic, partition) or 0)
+
+    def _begins(self, topic: str, partition: int) -> int | None:
+        """Return the first offset behind the last TRUNCATE, None if there was none."""
+        truncated = self.progress.truncated if self.progress else None
+        return None if truncated is None else truncated.offsets.get(topic, {}).get(partition)
+
+    def _warn_of_late_events(self, stretches: Sequence[Stretch]) -> None:
+        """Say that events were passed over which lie before the last TRUNCATE, but behind it in their partition."""
+        truncated = self.progress.truncated if self.progress else None
+        bound = None if truncated is None else truncated.bound
+        if bound is None:
+            return
+        for stretch in stretches:
+            begins = self._begins(stretch.kafka.topic, stretch.kafka.partition)
+            late = stretch.position.kind == bound.kind and stretch.position < bound
+            if late and begins is not None and stretch.kafka.offset >= begins:
+                self._warn(
+                    f"events from {stretch.kafka} on are passed over, for the source wrote them before the TRUNCATE at "
+                    f"{bound}; if the source was restored to an earlier state, snapshot the table into a new target"
+                )
+                self.save_status()
+                return
