@@ -16,6 +16,7 @@ from cdc_sync import commands, log, output
 from cdc_sync.config import Config, Secret, load_config, redact
 from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError
+from cdc_sync.reports import Plan
 from cdc_sync.signals import INTERRUPTED, interruptible
 
 USAGE = 2
@@ -84,6 +85,25 @@ def run(
         return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
 
     _with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
+def plan(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show what run would change, and what would pause it; changes nothing.
+
+    Ends with 0 if nothing would change, with 2 if something would, and with 5 if a table would pause.
+    """
+    codes: list[int] = []
+
+    def command(loaded: Config) -> Plan:
+        # It is the run's own code that speaks, of things that do not happen.
+        log.configure(as_json=as_json, verbose=verbose, secrets=tuple(loaded.secrets), only_errors=True)
+        found = commands.plan(loaded)
+        codes.append(found.exit_code)
+        return found
+
+    _with_config(ctx, config, as_json, verbose, command)
+    raise typer.Exit(codes[0])
 
 
 @app.command()

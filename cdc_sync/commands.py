@@ -1,6 +1,6 @@
 """What the command line can do, as plain functions that return values.
 
-Only `run`, `replay` and `demo` start a JVM; everything they need is imported inside them.
+Only `run`, `plan`, `replay` and `demo` start a JVM; everything they need is imported inside them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from cdc_sync.config import Config
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import Evidence
+from cdc_sync.reports import Plan, TableHistory, table_history
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
 
@@ -68,27 +68,6 @@ class Status:
     tables: tuple[TableLine, ...]
     quarantine: tuple[QuarantineCount, ...]
     kafka_problem: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionLine:
-    """One schema version, and how it came about."""
-
-    number: int
-    position: SourcePosition
-    kafka: KafkaPosition
-    snapshot: bool
-    fingerprint: str
-    changes: tuple[Phrase, ...]
-    evidence: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableHistory:
-    """The versions of one table, oldest first."""
-
-    table: TableId
-    versions: tuple[VersionLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +138,13 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
     from cdc_sync import replay as replay_
 
     return replay_.replay(config, into=into, batch_size=batch_size)
+
+
+def plan(config: Config) -> Plan:
+    """Tell what `run` would do with everything that is in the topics now; nothing is changed anywhere."""
+    from cdc_sync.preview import preview
+
+    return preview(config)
 
 
 def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:
@@ -281,26 +267,7 @@ def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...
     """
     store = _history_store(config)
     tables = store.tables() if table is None else (_find_table(store, table),)
-    return tuple(_table_history(store.load(item)) for item in sorted(tables))
-
-
-def _table_history(recorded: History) -> TableHistory:
-    lines = []
-    before = None
-    for version in recorded.versions:
-        lines.append(
-            VersionLine(
-                number=version.number,
-                position=version.position,
-                kafka=version.kafka,
-                snapshot=version.snapshot,
-                fingerprint=version.fingerprint,
-                changes=phrases(version.changes, before, version.schema),
-                evidence=version.evidence,
-            )
-        )
-        before = version.schema
-    return TableHistory(table=recorded.table, versions=tuple(lines))
+    return tuple(table_history(store.load(item)) for item in sorted(tables))
 
 
 def diff(config: Config, table: str, before: int, after: int) -> SchemaDifference:

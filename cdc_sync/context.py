@@ -66,8 +66,8 @@ class Context:
         return EventReader.of((item for item in known if item is not None), headers=self.headers)
 
 
-def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Context:
-    """Open the edges of a pipeline."""
+def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, target: Target | None = None) -> Context:
+    """Open the edges of a pipeline; the target is the configured one where none is given."""
     book = _book(config)
     state = StateStore(config.pipeline.root, create=True)
     return Context(
@@ -77,7 +77,7 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient) -> Con
         book=book,
         history=HistoryStore(f"{config.pipeline.root}/history"),
         state=state,
-        target=open_target(config.target, spark),
+        target=target or open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
         catalogue=SourceCatalogue(config.evidence.catalogue, state),
     )

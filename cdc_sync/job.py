@@ -58,9 +58,10 @@ class RunReport:
 class SyncJob:
     """All tables of one pipeline; `process` is called by one thread at a time."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, table: type[TableSync] = TableSync) -> None:
+        """Begin without any table; `table` is what works on each."""
         self._context = context
-        self.tables = Tables(context)
+        self.tables = Tables(context, table=table)
         self._topics: dict[str, TopicSync] = {}
         self._lock = threading.Lock()
         self.batches = 0

@@ -16,14 +16,18 @@ from cdc_sync.config.secrets import Secret, redact
 _EventDict = MutableMapping[str, Any]
 
 
-def configure(*, as_json: bool = False, verbose: bool = False, secrets: Collection[Secret] = ()) -> None:
+def configure(
+    *, as_json: bool = False, verbose: bool = False, only_errors: bool = False, secrets: Collection[Secret] = ()
+) -> None:
     """Set logging up for this process; a later call replaces the earlier one.
 
     Args:
         as_json: JSON lines instead of key=value.
         verbose: debug events too.
+        only_errors: nothing else, unless it is to be verbose.
         secrets: texts whose values never reach a line; their references do.
     """
+    level = logging.DEBUG if verbose else logging.ERROR if only_errors else logging.INFO
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -33,7 +37,7 @@ def configure(*, as_json: bool = False, verbose: bool = False, secrets: Collecti
             _redactor(secrets),
             structlog.processors.JSONRenderer(default=str, ensure_ascii=False) if as_json else _one_line,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         # stderr is looked up for every logger, because test runners replace it.
         logger_factory=lambda *_: structlog.WriteLogger(sys.stderr),
         cache_logger_on_first_use=False,

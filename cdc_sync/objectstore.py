@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote
 
+import obstore
+from obstore.exceptions import BaseError
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+
+from cdc_sync.errors import TransientError
 
 
 def open_store(root: str, *, create: bool) -> ObjectStore:
@@ -22,3 +27,18 @@ def open_store(root: str, *, create: bool) -> ObjectStore:
     if not create and not os.path.isdir(folder):
         return MemoryStore()
     return LocalStore(folder, mkdir=True)
+
+
+def copy_files(root: str, into: str, folders: Iterable[str]) -> None:
+    """Copy the files below some folders of one root to another one; folders that are not there are left out.
+
+    Raises:
+        TransientError: if either does not answer.
+    """
+    try:
+        source, target = open_store(root, create=False), open_store(into, create=True)
+        for folder in folders:
+            for path in [item["path"] for chunk in obstore.list(source, prefix=folder) for item in chunk]:
+                obstore.put(target, path, bytes(obstore.get(source, path).bytes()))
+    except (BaseError, OSError) as error:
+        raise TransientError(f"Cannot copy files of {root}: {' '.join(str(error).split())}") from error

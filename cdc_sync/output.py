@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
@@ -17,11 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc_sync.capture.postgres import CaptureResult
-from cdc_sync.commands import Decided, SchemaDifference, Status, TableHistory, Validation, VersionLine
+from cdc_sync.commands import Decided, SchemaDifference, Status, Validation
 from cdc_sync.config import Config, Secret, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
+from cdc_sync.state import QuarantineCount
 from cdc_sync.wording import Phrase
 
 _WIDTH = 200
@@ -95,6 +97,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _validation(value)
         case Status():
             yield from _status(value, secrets)
+        case Plan():
+            yield from _plan(value)
         case DemoReport():
             yield from parts(value)
         case CaptureResult():
@@ -153,10 +157,39 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
         for warning in line.warnings:
             yield f"{line.table}: warning: {warning}"
-    for count in value.quarantine:
-        yield f"quarantine: {count.records} record{'s' if count.records != 1 else ''} of {count.topic}: {count.reason}"
+    yield from _aside(value.quarantine)
     if value.kafka_problem is not None:
         yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _plan(value: Plan) -> Iterator[str]:
+    if not value.tables:
+        yield f"Pipeline {value.pipeline!r} would find no table."
+    for table in value.tables:
+        yield from _planned(table)
+    yield from _aside(value.aside)
+
+
+def _planned(table: PlannedTable) -> Iterator[str]:
+    waiting = f"{table.offsets} offset{'s' if table.offsets != 1 else ''} to read"
+    still = "" if table.versions or table.steps or table.problem else ", no change"
+    yield f"{table.table} -> {table.target}: {waiting}{still}"
+    for version in table.versions:
+        yield from _version(version)
+    for step in table.steps:
+        for statement in step.statements or ("stamp the version",):
+            yield f"  {step.cost:<8}  {statement}"
+    if table.problem is not None:
+        at = f" at {table.at}" if table.at else ""
+        what = "would pause" if table.paused else "would not get to the end"
+        yield f"  {what}{at}: {table.problem}" + (f"; {table.remedy}" if table.remedy else "")
+    for warning in table.warnings:
+        yield f"  warning: {warning}"
+
+
+def _aside(counts: Iterable[QuarantineCount]) -> Iterator[str]:
+    for count in counts:
+        yield f"quarantine: {count.records} record{'s' if count.records != 1 else ''} of {count.topic}: {count.reason}"
 
 
 def _histories(value: tuple[TableHistory, ...]) -> Iterator[str]:

@@ -22,8 +22,10 @@ from cdc_sync.tablesync import TableSync
 class Tables:
     """The tables of a pipeline, found so far. Thread-safe."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, table: type[TableSync] = TableSync) -> None:
+        """Begin without any; `table` is what works on each."""
         self._context = context
+        self._type = table
         self._tables: dict[TableId, TableSync] = {}
         self._topics: dict[str, set[TableId]] = {}
         self._ignored: set[TableId] = set()
@@ -87,7 +89,7 @@ class Tables:
         wanted = self.route_of(table)
         if wanted is None:
             return None
-        made = TableSync(self._context, wanted)
+        made = self._type(self._context, wanted)
         if self._is_new(table) and not self._new.take():
             said = too_many_tables(self._context.config.limits)
             made.refuse(Pause(reason=said.reason, remedy=said.remedy))

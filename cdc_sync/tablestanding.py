@@ -43,6 +43,11 @@ class TableStanding:
         """The source table."""
         return self.route.table
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What `status` says beside the state."""
+        return self._warnings
+
     def refuse(self, pause: Pause) -> None:
         """Let the table wait for a decision."""
         if self.pause is None:

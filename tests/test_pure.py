@@ -22,6 +22,7 @@ PURE = (
     "cdc_sync.readings",
     "cdc_sync.limits",
     "cdc_sync.truncation",
+    "cdc_sync.explain",
     "cdc_sync.schemabook",
     "cdc_sync.testing",
     "cdc_sync.spark.quote",

@@ -37,6 +37,13 @@ def test_people_read_key_and_value(capsys: pytest.CaptureFixture[str]) -> None:
     assert line.split(" ", 1)[1] == 'info    batch done table=inv.orders rows=7 note="two words"'
 
 
+def test_a_dry_run_says_only_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure(only_errors=True)
+    structlog.get_logger().warning("table paused")
+    structlog.get_logger().error("table failed")
+    assert [line.split()[1] for line in lines(capsys)] == ["error"]
+
+
 def test_machines_read_json(capsys: pytest.CaptureFixture[str]) -> None:
     log.configure(as_json=True)
 

@@ -14,6 +14,7 @@ from cdc_sync.errors import HistoryError, TransientError, VersionExists
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.store import HistoryStore
+from cdc_sync.objectstore import copy_files
 from tests.history.versions import ORDERS, versions
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -191,3 +192,24 @@ def test_a_value_that_json_cannot_hold_is_refused(store: HistoryStore) -> None:
     column = replace(version.schema.columns[0], initial=float("nan"))
     with pytest.raises(HistoryError, match="Cannot write schema"):
         store.append(replace(version, schema=replace(version.schema, columns=(column,))))
+
+
+def test_a_copy_is_the_same_and_leaves_out_what_is_not_named(tmp_path: Path) -> None:
+    store = HistoryStore(f"{tmp_path}/one/history")
+    for table in ODD_TABLES:
+        store.append(replace(versions()[0], table=table))
+    (tmp_path / "one" / "quarantine").mkdir()
+    (tmp_path / "one" / "quarantine" / "x").write_text("x")
+
+    copy_files(f"{tmp_path}/one", f"{tmp_path}/two", ("history", "tables"))
+
+    copied = HistoryStore(f"{tmp_path}/two/history")
+    assert [copied.load(table) for table in copied.tables()] == [store.load(table) for table in store.tables()]
+    assert len(copied.tables()) == len(ODD_TABLES)
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["history"]
+
+
+def test_what_is_not_there_is_copied_as_nothing(tmp_path: Path) -> None:
+    copy_files(f"{tmp_path}/none", f"{tmp_path}/two", ("history",))
+    assert HistoryStore(f"{tmp_path}/two/history").tables() == ()
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,112 @@
+"""What is done to a target, in the words of SQL: the steps that `run` executes, put so that people can judge them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from typing_extensions import assert_never
+
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Step
+from cdc_sync.migrate.modes import METADATA
+from cdc_sync.naming import TargetName
+from cdc_sync.schema.changes import (
+    AddColumn,
+    ChangePrimaryKey,
+    DropColumn,
+    JoinColumn,
+    MoveColumn,
+    RenameColumn,
+    RetireColumn,
+    ReviveColumn,
+    SchemaChange,
+    UpdateColumnComment,
+    UpdateColumnDefault,
+    UpdateColumnNullability,
+    UpdateColumnType,
+)
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.wording import literal_text, type_text
+
+Cost: TypeAlias = Literal["metadata", "rewrite"]
+"""`metadata`: one small commit, whatever the table's size. `rewrite`: rows are read and written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyTable:
+    """All rows go, because the source's were truncated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedStep:
+    """One commit.
+
+    Attributes:
+        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `Backfill`, `JoinValues`, `EmptyTable`.
+        cost: what it takes.
+        statements: SQL that would do the same; none where only the version is stamped.
+    """
+
+    kind: str
+    cost: Cost
+    statements: tuple[str, ...]
+
+
+def explain(step: Step | EmptyTable, target: TargetName) -> ExplainedStep:
+    """Put one step in words."""
+    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    cost: Cost = "metadata"
+    match step:
+        case CreateTable(schema=schema, mode=mode):
+            columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in schema.columns]
+            columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
+            statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join(columns)})"]
+        case AlterTable(steps=steps):
+            clauses = (clause for before, change in steps if (clause := _clause(before, change)) is not None)
+            statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
+        case Backfill(columns=filled):
+            cost = "rewrite"
+            values = ", ".join(f"{_quoted(column.name)} = {literal_text(column.initial)}" for column in filled)
+            unfilled = " AND ".join(f"{_quoted(column.name)} IS NULL" for column in filled)
+            statements = [f"UPDATE {table} SET {values} WHERE {unfilled}"]
+        case JoinValues(schema=schema, into=into, joined=joined):
+            cost = "rewrite"
+            name = _quoted(schema.column(into).name)
+            others = ", ".join(_quoted(schema.column(id_).name) for id_ in joined)
+            statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
+        case EmptyTable():
+            statements = [f"DELETE FROM {table}"]
+        case _:
+            assert_never(step)
+    return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
+
+
+def _clause(before: InternalSchema, change: SchemaChange) -> str | None:
+    """Return what follows ALTER TABLE, None for what is only recorded."""
+    match change:
+        case AddColumn(column=column, after=after):
+            return f"ADD COLUMN {_quoted(column.name)} {type_text(column.type)} {_place(before, after)}"
+        case DropColumn(column=column) | JoinColumn(column=column):
+            return f"DROP COLUMN {_quoted(column.name)}"
+        case RenameColumn(old=old, new=new):
+            return f"RENAME COLUMN {_quoted(old)} TO {_quoted(new)}"
+        case UpdateColumnType(id=id_, new=type_):
+            return f"ALTER COLUMN {_quoted(before.column(id_).name)} TYPE {type_text(type_)}"
+        case UpdateColumnComment(id=id_, new=comment):
+            return f"ALTER COLUMN {_quoted(before.column(id_).name)} COMMENT {literal_text(comment)}"
+        case MoveColumn(id=id_, new_after=after):
+            return f"ALTER COLUMN {_quoted(before.column(id_).name)} {_place(before, after)}"
+        case UpdateColumnNullability() | UpdateColumnDefault() | RetireColumn() | ReviveColumn() | ChangePrimaryKey():
+            return None
+        case _:
+            assert_never(change)
+
+
+def _place(before: InternalSchema, after: int | None) -> str:
+    return "FIRST" if after is None else f"AFTER {_quoted(before.column(after).name)}"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,95 @@
+"""What commands tell of tables: the versions of their schemas, and what a run would do to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.errors import RefusedError
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.explain import ExplainedStep
+from cdc_sync.history.history import History
+from cdc_sync.schema.alignment import Evidence
+from cdc_sync.state import QuarantineCount
+from cdc_sync.wording import Phrase, phrases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionLine:
+    """One schema version, and how it came about."""
+
+    number: int
+    position: SourcePosition
+    kafka: KafkaPosition
+    snapshot: bool
+    fingerprint: str
+    changes: tuple[Phrase, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHistory:
+    """The versions of one table, oldest first."""
+
+    table: TableId
+    versions: tuple[VersionLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTable:
+    """What a run would do to one table.
+
+    Attributes:
+        offsets: how many offsets of its topics are not read yet; tombstones are among them.
+        versions: what would be recorded.
+        steps: what would be done to the target, in order, each a commit.
+        problem: why it would not go on to the end, None if it would.
+        paused: the problem needs somebody to decide; else it is waited out, or tried again.
+        remedy, at: what would let it go on, and the record it would stand before.
+    """
+
+    table: TableId
+    target: str
+    offsets: int
+    versions: tuple[VersionLine, ...]
+    steps: tuple[ExplainedStep, ...]
+    problem: str | None
+    paused: bool
+    remedy: str | None
+    at: str | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run would do; `aside` are records that no table can be made of."""
+
+    pipeline: str
+    tables: tuple[PlannedTable, ...]
+    aside: tuple[QuarantineCount, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """5 if a table would pause, 2 if schema or target would change or a table not get to the end, else 0."""
+        if any(table.paused for table in self.tables):
+            return RefusedError.exit_code
+        return 2 if any(table.versions or table.steps or table.problem for table in self.tables) else 0
+
+
+def table_history(recorded: History) -> TableHistory:
+    """Put the versions of a table in words."""
+    lines = []
+    before = None
+    for version in recorded.versions:
+        lines.append(
+            VersionLine(
+                number=version.number,
+                position=version.position,
+                kafka=version.kafka,
+                snapshot=version.snapshot,
+                fingerprint=version.fingerprint,
+                changes=phrases(version.changes, before, version.schema),
+                evidence=version.evidence,
+            )
+        )
+        before = version.schema
+    return TableHistory(table=recorded.table, versions=tuple(lines))

@@ -1,0 +1,83 @@
+"""A target that keeps what would be done to another one, and does nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from cdc_sync.explain import EmptyTable
+from cdc_sync.migrate.capabilities import Capabilities
+from cdc_sync.migrate.migration import CreateTable, Migration, Step
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.targets.base import Batch, Commit, Target, TargetState
+
+
+class DraftTarget:
+    """Answers as the real target would after the steps it was given; rows are not written to it. Thread-safe."""
+
+    def __init__(self, target: Target, capabilities: Capabilities) -> None:
+        self._target = target
+        self._capabilities = capabilities
+        self._states: dict[TargetName, TargetState] = {}
+        self._steps: dict[TargetName, list[Step | EmptyTable]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the target it stands for."""
+        return self._capabilities
+
+    def steps(self, name: TargetName) -> tuple[Step | EmptyTable, ...]:
+        """Return what would be done, in order."""
+        return tuple(self._steps.get(name, ()))
+
+    def read_so_far(self, name: TargetName, topics: Iterable[str]) -> dict[str, Mapping[int, int]]:
+        """Return what the real target contains of each topic: by partition, the next offset."""
+        state = self._target.state(name)
+        offsets = state.progress.offsets if state is not None and state.progress is not None else {}
+        return {topic: offsets.get(topic, {}) for topic in topics}
+
+    def state(self, name: TargetName) -> TargetState | None:
+        """Return the drafted state, else the real one."""
+        return self._states.get(name) or self._target.state(name)
+
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
+        """Keep the steps."""
+        state = self.state(name) or TargetState(version=None, progress=None)
+        for step in migration.steps:
+            if isinstance(step, CreateTable):
+                state = replace(state, mode=step.mode)
+        kept = None if state.progress is None else progress
+        self._keep(name, migration.steps, replace(state, version=migration.version, progress=kept))
+
+    def write(self, name: TargetName, batch: Batch) -> None:
+        """Keep the progress; nobody looks at the rows."""
+        state = self.state(name) or TargetState(version=batch.progress.version, progress=None)
+        self._keep(name, (), replace(state, progress=batch.progress))
+
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Keep that the rows would go."""
+        state = self.state(name) or TargetState(version=progress.version, progress=None)
+        self._keep(name, (EmptyTable(),), replace(state, progress=progress))
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Read the real rows."""
+        return self._target.read(name, schema, ids, commit)
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Return the real commits."""
+        return self._target.commits(name, limit)
+
+    def _keep(self, name: TargetName, steps: Sequence[Step | EmptyTable], state: TargetState) -> None:
+        with self._lock:
+            self._steps.setdefault(name, []).extend(steps)
+            self._states[name] = state

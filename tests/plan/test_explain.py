@@ -1,0 +1,77 @@
+"""Steps in the words of SQL."""
+
+from __future__ import annotations
+
+from cdc_sync.explain import EmptyTable, ExplainedStep, explain
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues
+from cdc_sync.naming import TargetName
+from cdc_sync.schema.changes import (
+    AddColumn,
+    DropColumn,
+    JoinColumn,
+    MoveColumn,
+    RenameColumn,
+    RetireColumn,
+    SchemaChange,
+    UpdateColumnComment,
+    UpdateColumnDefault,
+    UpdateColumnType,
+)
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import INT32, INT64, STRING
+
+T = TargetName(namespace="shop", name="odd.name")
+ID, A = Column(id=1, name="id", type=INT32, optional=False), Column(id=2, name="a b", type=STRING)
+SCHEMA = InternalSchema(columns=(ID, A), primary_key=(1,), last_column_id=2)
+NEW = Column(id=3, name="new", type=INT64, initial=7, default=7)
+
+
+def altered(*changes: SchemaChange) -> list[str]:
+    step = explain(AlterTable(steps=tuple((SCHEMA, change) for change in changes)), T)
+    assert (step.kind, step.cost) == ("AlterTable", "metadata")
+    return [statement.removeprefix("ALTER TABLE shop.`odd.name` ") for statement in step.statements]
+
+
+def test_a_table_is_created_with_the_columns_of_its_mode() -> None:
+    assert explain(CreateTable(schema=SCHEMA), T) == ExplainedStep(
+        kind="CreateTable", cost="metadata", statements=("CREATE TABLE shop.`odd.name` (id INT, `a b` STRING)",)
+    )
+    assert "_cdc_op STRING" in explain(CreateTable(schema=SCHEMA, mode="append"), T).statements[0]
+
+
+def test_each_change_is_a_clause() -> None:
+    assert altered(
+        DropColumn(column=A, after=1),
+        RenameColumn(id=2, old="a b", new="b"),
+        UpdateColumnType(id=1, old=INT32, new=INT64),
+        UpdateColumnComment(id=2, old=None, new="it's"),
+        MoveColumn(id=2, old_after=1, new_after=None),
+        AddColumn(column=NEW, after=2),
+        JoinColumn(column=A, after=1, into=1, into_name="id"),
+    ) == [
+        "DROP COLUMN `a b`",
+        "RENAME COLUMN `a b` TO b",
+        "ALTER COLUMN id TYPE BIGINT",
+        "ALTER COLUMN `a b` COMMENT 'it''s'",
+        "ALTER COLUMN `a b` FIRST",
+        "ADD COLUMN new BIGINT AFTER `a b`",
+        "DROP COLUMN `a b`",
+    ]
+
+
+def test_what_is_only_recorded_is_no_statement() -> None:
+    assert altered(RetireColumn(id=2, name="a b"), UpdateColumnDefault(id=1, old=None, new=1)) == []
+
+
+def test_what_rewrites_rows_says_so() -> None:
+    filled = explain(Backfill(columns=(NEW,)), T)
+    assert (filled.cost, filled.statements) == ("rewrite", ("UPDATE shop.`odd.name` SET new = 7 WHERE new IS NULL",))
+    joined = explain(JoinValues(schema=SCHEMA, into=1, joined=(2,), type=INT64, version=3), T)
+    assert joined.cost == "rewrite"
+    assert "`a b`" in joined.statements[0]
+
+
+def test_a_truncate_takes_files_away_and_reads_none() -> None:
+    assert explain(EmptyTable(), T) == ExplainedStep(
+        kind="EmptyTable", cost="metadata", statements=("DELETE FROM shop.`odd.name`",)
+    )
