@@ -73,6 +73,11 @@ class TableStanding:
         self._counts[kind] = self._counts.get(kind, 0) + number
         get_logger().warning(kind, table=str(self.table), rows=number)
 
+    def _count_once(self, kind: str, number: int) -> None:
+        """Say how many there are of what is found out again when it is repeated."""
+        self._counts[kind] = number
+        get_logger().warning(kind, table=str(self.table), rows=number)
+
     def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
         names = [column.name for column in schema.live if column.optional and column.default is not None]
         if names:

@@ -102,6 +102,8 @@ class PolicyOverride(_Section):
     ambiguous_null: Literal["warn", "pause"] | None = None
     missing_rows: Literal["pause", "insert"] | None = None
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
+    incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
+    rewrite_limit: Annotated[int, Field(ge=0)] | None = None
 
 
 class PolicyDefaults(_Section):
@@ -111,6 +113,8 @@ class PolicyDefaults(_Section):
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
+    incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
+    rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 
 class TableRule(_Section):

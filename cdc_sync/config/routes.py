@@ -104,4 +104,6 @@ def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
         ambiguous_null=override.ambiguous_null or defaults.ambiguous_null,
         missing_rows=override.missing_rows or defaults.missing_rows,
         out_of_range=override.out_of_range or defaults.out_of_range,
+        incompatible_types=override.incompatible_types or defaults.incompatible_types,
+        rewrite_limit=defaults.rewrite_limit if override.rewrite_limit is None else override.rewrite_limit,
     )

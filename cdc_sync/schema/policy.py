@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+IncompatibleTypes: TypeAlias = Literal["rewrite", "side_column", "pause"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +23,15 @@ class Policy:
         out_of_range: a date or timestamp lies outside the years 1 to 9999, which no reader of every format can show;
             Postgres' infinities do. `quarantine` sets the record aside, `null` writes NULL, `clamp` writes the nearest
             date that can be shown.
+        incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
+            converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
+            adds a new one; `pause` stops the table.
+        rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
+    incompatible_types: IncompatibleTypes = "rewrite"
+    rewrite_limit: int = 10 * 1024**3
