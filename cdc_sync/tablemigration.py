@@ -78,8 +78,8 @@ class TableMigration(TableReading):
             found = find_unconverted(self._context, self.route.target, steps, step)
             if found.counts:
                 self._context.state.keep_unconverted(self.table, found)
-            for name, number in found.counts.items():
-                self._count_once(f"values of {name!r} that version {steps.version} has no place for", number)
+                self._count_unconverted(found)
+                get_logger().warning("values have no place", table=str(self.table), columns=dict(found.counts))
 
     def _steps(self, history: History) -> Migration:
         stamped = history.version(self._stamped) if self._stamped is not None else None

@@ -225,17 +225,24 @@ class TestRefusals:
         several = [sighting(event, partitions=2) for event in events]
         assert "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
 
-    def test_an_incompatible_type_pauses_and_names_both(self) -> None:
+    def test_an_incompatible_type_pauses_if_it_shall_and_names_both(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
-        reason = refusal(t.row().plan()).reason
-        assert "column 'a' changed from INT to STRING" in reason
-        assert "iceberg cannot do in place" in reason
+        stops = replace(ROUTE, policy=Policy(incompatible_types="pause"))
+        found = refusal(t.row().plan(stops))
+        assert found.reason == "column 'a' changed from INT to STRING, which iceberg cannot do in place"
+        assert found.remedy.endswith("or set policy.incompatible_types: rewrite for the table")
+
+    def test_a_key_that_may_lose_a_value_pauses(self) -> None:
+        t = Table(column("id", TEXT, optional=False), column("a", INT32))
+        t.alter_column("id", lambda _: column("id", INT32, optional=False))
+        found = refusal(t.row(id=7).plan())
+        assert found.reason.endswith("which iceberg cannot do in place, and rows are found by it")
 
     def test_what_comes_before_the_refused_change_is_planned(self) -> None:
         t = Table()
         t.add_column(column("n", INT32))
-        t.row().alter_column("a", lambda _: column("a", INT16))
+        t.row().alter_column("id", lambda _: column("id", INT16, optional=False))
         plan = t.row().row().plan()
         assert len(plan.versions) == 2
         stop = refusal(plan)
