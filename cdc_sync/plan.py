@@ -35,7 +35,7 @@ from cdc_sync.refused import (
     unreadable,
 )
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.alignment import DECIDED, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
@@ -43,7 +43,7 @@ from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
-from cdc_sync.typechanges import SIDE_COLUMN, type_changes
+from cdc_sync.typechanges import type_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,10 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import Evidence
+from cdc_sync.schema.alignment import SIDE_COLUMN, Evidence
 from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.wording import type_text
-
-SIDE_COLUMN = "side column"
-"""Kind of the evidence for a column that is kept beside the one that took its name with another type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
