@@ -189,12 +189,13 @@ class TableMigration(TableReading):
 
     def _rolled_back(self, state: TargetState | None) -> TargetState | None:
         """Undo the rewrite that the operator asks to be undone, unless it is; return what the target is then."""
-        asked = self.rollback
-        if asked is None or state is None or state.version is None or state.version < asked.version:
-            return state
-        if state.kept == asked.version - 1 and self._context.target.roll_back(self.route.target):
-            return self._context.target.state(self.route.target)
-        self._warn(f"version {asked.version} was not rolled back: the target keeps no state from before it")
-        self._context.state.withdraw_rollback(self.table)
-        self.rollback = None
+        asked = self._context.state.rollbacks().get(self.table)
+        if asked is not None and state is not None and (state.version or 0) >= asked.version:
+            if state.kept == asked.version - 1 and self._context.target.roll_back(self.route.target):
+                state = self._context.target.state(self.route.target)
+            else:
+                self._warn(f"version {asked.version} was not rolled back: the target keeps no state from before it")
+                self._context.state.withdraw_rollback(self.table)
+                asked = None
+        self.rollback = asked
         return state

@@ -63,7 +63,6 @@ class TableSync(TableMigration):
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         self.history = self._context.history.find(self.table)
-        self.rollback = self._context.state.rollbacks().get(self.table)
         state = self._rolled_back(self._context.target.state(self.route.target))
         self._stamped = state.version if state else None
         joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))

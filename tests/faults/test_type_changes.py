@@ -270,3 +270,18 @@ def test_a_changelog_and_a_type_without_a_conversion(pipeline: NewPipeline, prod
     assert (status.state, status.version) == ("running", 2), status
     found = sorted((row["_cdc_offset"], row["a"], row["b"], row["b__retired_3"]) for row in shop.rows())
     assert found == [(0, "1", None, 1), (1, "one", [1, 2], None)]
+
+
+def test_rows_are_still_found_by_a_key_of_another_type(pipeline: NewPipeline, produce: Produce) -> None:
+    shop = Shop(pipeline("types-key"), produce, column("a", INT32))
+    for number in range(1, 5):
+        shop.table.insert(id=number, a=number)
+    shop.run()
+    shop.table.update({"id": 1}, a=11)
+    shop.table.alter_column("id", lambda _: column("id", TEXT, optional=False), convert=str)
+    shop.table.update({"id": "1"}, a=12)
+    shop.table.update({"id": "2"}, id="two")
+    shop.table.delete({"id": "3"})
+    shop.table.insert(id="five", a=5)
+    assert shop.run().state == "running"
+    assert_equal(shop.lake, shop.table)
