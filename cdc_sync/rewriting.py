@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdc_sync.context import Context
 from cdc_sync.migrate.migration import Migration, RewriteTable
 from cdc_sync.naming import TargetName
-from cdc_sync.schema.casts import always_converts, cast_between
+from cdc_sync.schema.casts import always_converts, needs_cast
 from cdc_sync.schema.internal import Column
 from cdc_sync.schema.types import DataType
 from cdc_sync.spark.unconverted import count_lost, first_lost
@@ -39,7 +39,5 @@ def _may_lose(step: RewriteTable, migration: Migration) -> list[tuple[Column, Da
     after = {column.id: column.type for column in migration.schema.columns}
     found = ((column, after[column.id]) for column in step.before.columns if column.id in after)
     return [
-        (column, new)
-        for column, new in found
-        if cast_between(column.type, new) is not None and not always_converts(column.type, new)
+        (column, new) for column, new in found if needs_cast(column.type, new) and not always_converts(column.type, new)
     ]

@@ -76,6 +76,11 @@ def cast_between(old: DataType, new: DataType) -> Cast | None:
     return _CASTS.get((type(old), type(new)))
 
 
+def needs_cast(old: DataType, new: DataType) -> bool:
+    """Tell whether values take a checked cast; else they widen, or only their members accept other NULLs."""
+    return not can_promote(old, new) and cast_between(old, new) is not None
+
+
 def always_converts(old: DataType, new: DataType) -> bool:
     """Tell whether every value of `old` has a place in `new`, whatever it is."""
     if can_promote(old, new):

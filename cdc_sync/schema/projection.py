@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from cdc_sync.schema.casts import needs_cast
 from cdc_sync.schema.internal import Column, Default, InternalSchema
-from cdc_sync.schema.promote import can_promote
 from cdc_sync.schema.types import DataType
 
 
@@ -70,9 +70,9 @@ def _entry(old: Column | None, column: Column, types: Sequence[DataType]) -> Ent
 
 
 def _casts(types: Sequence[DataType]) -> tuple[DataType, ...]:
-    """Return the different types of a sequence, in order; none if each widens to the next."""
+    """Return the different types of a sequence, in order; none if no checked cast leads from one to the next."""
     steps = tuple(type_ for type_, before in zip(types, (None, *types), strict=False) if type_ != before)
-    return () if all(can_promote(before, after) for before, after in pairwise(steps)) else steps
+    return steps if any(needs_cast(before, after) for before, after in pairwise(steps)) else ()
 
 
 def without_initials(projection: Projection) -> Projection:

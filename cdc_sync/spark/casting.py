@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.schema.casts import Cast, cast_between
-from cdc_sync.schema.promote import INTEGER_DIGITS, MAX_PRECISION, can_promote
+from cdc_sync.schema.casts import Cast, cast_between, needs_cast
+from cdc_sync.schema.promote import INTEGER_DIGITS, MAX_PRECISION
 from cdc_sync.schema.types import DataType, DecimalType, FloatType, IntegerType, TimestampType
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.types import to_spark
@@ -36,13 +36,11 @@ def converted(value: Column, old: DataType, new: DataType) -> Column:
     Args:
         value: of type `old`, or of one that it was read as and fits in.
         old: the tracked type it has.
-        new: the one it is to have; `old` widens to it or `cast_between` knows a cast.
+        new: the one it is to have; where no checked cast leads to it, `old` widens to it.
     """
-    target = to_spark(new)
-    if can_promote(old, new):
+    target, cast = to_spark(new), cast_between(old, new)
+    if cast is None or not needs_cast(old, new):
         return value.cast(target)
-    cast = cast_between(old, new)
-    assert cast is not None, f"no cast from {old} to {new}"
     return _cast(cast, value.cast(to_spark(old)), old, new).cast(target)
 
 
@@ -51,11 +49,6 @@ def through(value: Column, types: Sequence[DataType]) -> Column:
     for old, new in pairwise(types):
         value = converted(value, old, new)
     return value
-
-
-def retyped(value: Column, old: DataType, new: DataType) -> Column:
-    """Return a stored value in its column's new type: by a checked cast, or widened, which members may be, too."""
-    return value.cast(to_spark(new)) if cast_between(old, new) is None else converted(value, old, new)
 
 
 def has_no_place(value: Column, old: DataType, new: DataType) -> Column:

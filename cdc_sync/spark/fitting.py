@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from cdc_sync.debezium.conversions import WireColumn, WireUnsupported, logical_type
-from cdc_sync.schema.casts import always_converts
+from cdc_sync.schema.casts import always_converts, needs_cast
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Projection
 from cdc_sync.schema.promote import can_promote
-from cdc_sync.schema.types import without_ids
+from cdc_sync.schema.types import DataType, without_ids
 from cdc_sync.spark.converter import Converter
 
 Casts: TypeAlias = Mapping[FromColumn, tuple[tuple[int, Converter], ...]]
@@ -61,9 +61,13 @@ def casts_of(converters: Sequence[Converter]) -> Casts:
     found: dict[FromColumn, list[tuple[int, Converter]]] = {}
     for index, converter in enumerate(converters):
         for entry in converter.projection.columns:
-            if isinstance(entry, FromColumn) and not all(always_converts(*step) for step in pairwise(entry.casts)):
+            if isinstance(entry, FromColumn) and any(map(_may_lose, pairwise(entry.casts))):
                 found.setdefault(entry, []).append((index, converter))
     return {entry: tuple(items) for entry, items in found.items()}
+
+
+def _may_lose(step: tuple[DataType, DataType]) -> bool:
+    return needs_cast(*step) and not always_converts(*step)
 
 
 def _fits(column: WireColumn | None, entry: FromColumn) -> bool:

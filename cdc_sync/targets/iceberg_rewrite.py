@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_sync.migrate.migration import RewriteTable
 from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.spark.casting import retyped
+from cdc_sync.spark.casting import converted
 from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.iceberg_schema import alter
@@ -38,7 +38,7 @@ def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, m
         if old is None:
             return literal(column.initial if column.id in filled else None, column.type)
         held = rows[quoted(old.name)]
-        return held if old.type == column.type else retyped(held, old.type, column.type)
+        return held if old.type == column.type else converted(held, old.type, column.type)
 
     return rows.select(*(value(column).alias(column.name) for column in after.columns), *metadata)
 

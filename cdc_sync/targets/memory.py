@@ -21,7 +21,7 @@ from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.spark.casting import retyped
+from cdc_sync.spark.casting import converted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
@@ -120,7 +120,7 @@ class MemoryTarget:
         new = {column.id: column.type for column in migration.schema.columns}
         values = read.select(
             *(
-                retyped(read[value_column(column.id)], column.type, new[column.id]).alias(str(column.id))
+                converted(read[value_column(column.id)], column.type, new[column.id]).alias(str(column.id))
                 for column in held
             )
         )
