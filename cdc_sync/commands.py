@@ -21,8 +21,9 @@ from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.schema.alignment import Evidence
-from cdc_sync.state import QuarantineCount, Rollback, StateStore, TableStatus
+from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
 
 if TYPE_CHECKING:

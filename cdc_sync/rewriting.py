@@ -5,11 +5,11 @@ from __future__ import annotations
 from cdc_sync.context import Context
 from cdc_sync.migrate.migration import Migration, RewriteTable
 from cdc_sync.naming import TargetName
+from cdc_sync.rewritestate import Unconverted, UnconvertedValue
 from cdc_sync.schema.casts import always_converts, needs_cast
 from cdc_sync.schema.internal import Column
 from cdc_sync.schema.types import DataType
 from cdc_sync.spark.unconverted import count_lost, first_lost
-from cdc_sync.state import Unconverted, UnconvertedValue
 
 _KEPT = 1_000
 """Values of each column that are kept with their keys; all of them are in the state before the rewrite."""

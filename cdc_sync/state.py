@@ -32,6 +32,7 @@ from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import open_store
+from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
 
 _FORMAT = 1
 
@@ -90,47 +91,6 @@ class QuarantineCount:
     topic: str
     reason: str
     records: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnconvertedValue:
-    """A value of a row that was there which has no place in its column's new type; the row has NULL instead.
-
-    Attributes:
-        key: what the row is found by, as text: its key's columns, or the record that a changelog's row is.
-        value: as Spark writes it, bytes in base64.
-    """
-
-    key: Mapping[str, str]
-    column: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unconverted:
-    """What one rewrite had no place for.
-
-    Attributes:
-        version: the version that rewrote the rows.
-        counts: rows by column, all of them.
-        values: the first of them; all are in the state that the target keeps.
-    """
-
-    version: int
-    counts: Mapping[str, int]
-    values: tuple[UnconvertedValue, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback:
-    """The operator's word that a rewrite is to be undone; the table stays paused as long as it is there.
-
-    Attributes:
-        version: the version that rewrote the rows.
-    """
-
-    table: TableId
-    version: int
 
 
 class StateStore:
@@ -219,15 +179,8 @@ class StateStore:
 
     def unconverted(self, table: TableId) -> tuple[Unconverted, ...]:
         """Return what the rewrites of a table had no place for, oldest first."""
-        found = []
-        for path in self._paths(_folder("unconverted", table)):
-            data = _object(self._read(path) or "", path)
-            try:
-                values = tuple(UnconvertedValue(**item) for item in data["values"])
-                found.append(Unconverted(version=data["version"], counts=data["counts"], values=values))
-            except (KeyError, TypeError) as error:
-                raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
-        return tuple(found)
+        paths = self._paths(_folder("unconverted", table))
+        return tuple(parse_unconverted(_object(self._read(path) or "", path), path) for path in paths)
 
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""
@@ -241,18 +194,9 @@ class StateStore:
 
     def rollbacks(self) -> dict[TableId, Rollback]:
         """Return the rewrites that are to be undone, by table."""
-        found = {}
-        for path in self._paths("rollbacks"):
-            text = self._read(path)
-            if text is None:
-                continue
-            data = _object(text, path)
-            try:
-                table = TableId(**data["table"])
-                found[table] = Rollback(table=table, version=data["version"])
-            except (KeyError, TypeError) as error:
-                raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None
-        return found
+        texts = ((path, self._read(path)) for path in self._paths("rollbacks"))
+        found = (parse_rollback(_object(text, path), path) for path, text in texts if text is not None)
+        return {item.table: item for item in found}
 
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.

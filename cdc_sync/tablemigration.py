@@ -22,9 +22,9 @@ from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan
 from cdc_sync.progress import Progress
 from cdc_sync.refused import Refused
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.rewriting import find_unconverted
 from cdc_sync.schema.changes import RetireColumn
-from cdc_sync.state import Rollback
 from cdc_sync.tablereading import TableReading
 from cdc_sync.targets.base import TargetState
 

@@ -11,8 +11,9 @@ from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
+from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.state import StateStore, TableStatus, Unconverted
+from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.stops import Pause
 
 

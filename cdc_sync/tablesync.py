@@ -18,12 +18,12 @@ from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan, Waiting
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.state import Rollback
 from cdc_sync.stops import Pause, rolled_back
 from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tablemigration import TableMigration

@@ -11,9 +11,10 @@ import pytest
 
 from cdc_sync.cli import main
 from cdc_sync.history.store import HistoryStore
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.types import INT64
-from cdc_sync.state import Rollback, StateStore
+from cdc_sync.state import StateStore
 from tests.history.versions import ORDERS, at, versions
 
 Run = Callable[..., tuple[int, str]]

@@ -8,14 +8,12 @@ import pytest
 
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
+from cdc_sync.rewritestate import Rollback, Unconverted, UnconvertedValue
 from cdc_sync.state import (
     QuarantineCount,
     QuarantinedRecord,
-    Rollback,
     StateStore,
     TableStatus,
-    Unconverted,
-    UnconvertedValue,
 )
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
