@@ -33,6 +33,8 @@ def expected(value: Any, old: DataType, new: DataType) -> Any:
     """Return what a value becomes, `LOST` where it has no place; instants are datetimes of UTC without a zone."""
     if value is None:
         return None
+    if isinstance(old, FloatType):
+        value = _rounded(value, old.bits)  # what the column holds of it
     with localcontext(Context(prec=400)):
         match new:
             case BooleanType():
