@@ -154,15 +154,16 @@ def test_every_pair_of_types_converts_every_value_by_its_rule(rewritten: Lake, s
 
     found = _read(lake)
     lost: dict[str, int] = {}
+    wrong = []
     for number, (old, new, values) in enumerate(PAIRS, 2):
         for row, value in enumerate(values):
             wanted = expected(value, old, new)
             if wanted is LOST:
                 lost[f"p{number}"] = lost.get(f"p{number}", 0) + 1
-            wanted = None if wanted is LOST else wanted
-            assert _same(found[row][f"p{number}"], wanted), (
-                f"{value!r} from {old} to {new}: {found[row][f'p{number}']!r} instead of {wanted!r}"
-            )
+            got, wanted = found[row][f"p{number}"], None if wanted is LOST else wanted
+            if not _same(got, wanted):
+                wrong.append(f"{value!r} from {old} to {new}: {got!r} instead of {wanted!r}")
+    assert not wrong, "\n".join(wrong)
     assert count_lost(held, pairs) == lost
 
 
