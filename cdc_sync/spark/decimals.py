@@ -7,7 +7,8 @@ writes; where the point goes is a matter of string functions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -21,6 +22,11 @@ MAX_BYTES = 65_536
 MAX_SCALE = 131_072
 """In either direction; Postgres allows as many digits before the point."""
 
+MOST_TOGETHER = 35
+"""Digits: whatever fits in their 15 bytes has a place among 38."""
+_MOST_BYTES = 17
+_PERMISSIVE = {"mode": "PERMISSIVE"}
+
 _HEX, _INVERTED = "0123456789ABCDEF", "FEDCBA9876543210"
 _NONZERO, _NEGATED = "123456789ABCDEF", "FEDCBA987654321"
 
@@ -30,11 +36,53 @@ def decimal_of(value: Column, precision: int, scale: int) -> Column:
 
     An Avro byte string is its length as a zig-zag varint (one byte, twice the length, below 64) and the bytes.
     """
-    schema = json.dumps({"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale})
-    lengths = F.array(*(F.lit(bytearray([2 * length])) for length in range(18)))
-    prefixed = F.concat(F.element_at(lengths, F.length(value) + 1), value)
-    usable = F.length(value).between(1, 17)
-    return from_avro(F.when(usable, prefixed), schema, {"mode": "PERMISSIVE"})
+    usable = F.length(value).between(1, _MOST_BYTES)
+    return from_avro(F.when(usable, _in_avro(value, b"")), json.dumps(_avro_type(precision, scale)), _PERMISSIVE)
+
+
+def decimals_of(values: Mapping[str, tuple[Column, int, int]]) -> Column:
+    """Decode decimals of at most `MOST_TOGETHER` digits together, for each `from_avro` is dear to every task.
+
+    One value that Spark cannot hold would make all of them NULL, so they are read with more digits than their bytes can
+    fill: `together` takes from the struct what fits.
+
+    Args:
+        values: by name, the bytes, precision and scale of each.
+
+    Returns:
+        A struct of the names.
+    """
+    fields, parts = [], []
+    for name, (value, precision, scale) in values.items():
+        digits, size = _room(precision)
+        fields.append({"name": name, "type": ["null", _avro_type(digits, scale)]})
+        usable = F.length(value).between(1, size)
+        # The branches of a union are numbered, as a varint in zigzag.
+        parts.append(F.when(usable, _in_avro(value, b"\x02")).otherwise(F.lit(bytearray(1))))
+    record = {"type": "record", "name": "cdc_sync_decimals", "fields": fields}
+    return from_avro(F.concat(*parts), json.dumps(record), _PERMISSIVE)
+
+
+def together(decoded: Column, name: str, precision: int, scale: int) -> Column:
+    """Return one of the decimals that `decimals_of` decoded, NULL if it has more digits than its precision."""
+    value, (least, most) = decoded.getField(name), (Decimal((sign, (9,) * precision, -scale)) for sign in (1, 0))
+    # In ANSI mode the cast alone would raise.
+    return F.when(value.between(least, most), value.cast(f"decimal({precision},{scale})"))
+
+
+def _room(precision: int) -> tuple[int, int]:
+    """Return digits to read with, and the most bytes, any value of which has no more digits."""
+    return (18, 7) if precision <= 16 else (38, 15)
+
+
+def _in_avro(value: Column, before: bytes) -> Column:
+    """Write bytes as Avro does: behind their length as a zig-zag varint, one byte, twice the length, below 64."""
+    lengths = F.array(*(F.lit(bytearray([*before, 2 * length])) for length in range(_MOST_BYTES + 1)))
+    return F.concat(F.element_at(lengths, F.length(value) + 1), value)
+
+
+def _avro_type(precision: int, scale: int) -> dict[str, object]:
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def big_decimal(wire: WireBigDecimal, form: Format, settings: Settings) -> Callable[[Column], Column] | None:

@@ -49,6 +49,10 @@ def _values(group: Group, field: str) -> list[Column]:
 
 def _is_bare(group: Group, wire: WireType, member: str, value: Column) -> Column:
     compact = isinstance(group.members[0][1].value_form, Prefix)
+    if isinstance(wire, (WireInstant, WireTimestampText)):
+        # What has a colon and was no text is an object or an array, which are no time either.
+        plain = F.coalesce(~F.contains(value, F.lit(":")), F.lit(False))
+        return plain & lost_quotes(group.payload, member, value, compact=compact)
     if not isinstance(wire, WireFloat):
         return lost_quotes(group.payload, member, value, compact=compact)
     suspect = F.coalesce(value.isin(*_INFINITE), F.lit(False))

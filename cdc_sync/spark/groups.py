@@ -9,17 +9,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger
+from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText
 from cdc_sync.debezium.forms import AvroBody, Document, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
 from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
 from cdc_sync.spark.payloads import behind, read_avro
-from cdc_sync.spark.recognise import has_payload, is_text
+from cdc_sync.spark.recognise import are_text, has_payload, is_text
 
 KEY_UPDATE = "is_key_update"
 """Whether a create may stand for a row that was there under another key."""
@@ -135,22 +136,60 @@ class Group:
     def converted(self, name: str, *, before: bool = False) -> Column:
         """Return a column's value in its own tracked type."""
         field = self._fields[name]
+        shared = self._decimal(field)
+        if shared is not None:
+            return together(F.col(self._decimals_name), self._decoded_name(field, before=before), *shared)
         if self._decoder(field) is None:
             return self.raw(field, before=before)
         return F.col(self._decoded_name(field, before=before))
 
     def decoded(self) -> list[Column]:
         """Return the columns that `converted` refers to: a value and the check that it was not lost share them."""
-        found = [self._decoded(field, before=False) for field in self.columns]
-        if self.decoding.images:
-            found += [self._decoded(field, before=True) for field in self.columns]
-        return [column for column in found if column is not None]
+        found: list[Column] = []
+        decimals: dict[str, tuple[Column, int, int]] = {}
+        for before in (False, True) if self.decoding.images else (False,):
+            for field in self.columns:
+                name, raw = self._decoded_name(field, before=before), self.raw(field, before=before)
+                shared, decode = self._decimal(field), self._decoder(field)
+                if shared is not None:
+                    decimals[name] = (raw, *shared)
+                elif decode is not None:
+                    found.append(decode(raw).alias(name))
+        if decimals:
+            found.append(decimals_of(decimals).alias(self._decimals_name))
+        texts = self.texts()
+        if texts:
+            found.append(are_text(texts).alias(self._are_text_name))
+        return found
 
-    def _decoded(self, field: str, *, before: bool) -> Column | None:
-        decode = self._decoder(field)
-        if decode is None:
-            return None
-        return decode(self.raw(field, before=before)).alias(self._decoded_name(field, before=before))
+    def _decimal(self, field: str) -> tuple[int, int] | None:
+        """Return precision and scale of a column that is decoded together with others, None if it is not."""
+        match self.columns[field].wire:
+            case WireDecimal(precision=int(precision), scale=scale) as wire if precision <= MOST_TOGETHER:
+                return (precision, scale) if raw_type(wire, self.wire_format, self.decoding) == T.BinaryType() else None
+            case _:
+                return None
+
+    def texts(self) -> list[Column]:
+        """Return the values that are texts only if their bytes are: Avro's, which no parser has looked at."""
+        if self.wire_format != "avro":
+            return []
+        befores = (False, True) if self.decoding.images else (False,)
+        fields = [field for field, column in self.columns.items() if isinstance(column.wire, WireText)]
+        return [self.raw(field, before=before) for before in befores for field in fields]
+
+    @property
+    def are_text(self) -> Column:
+        """Whether all of `texts` are."""
+        return F.col(self._are_text_name)
+
+    @property
+    def _decimals_name(self) -> str:
+        return f"m{self.index}"
+
+    @property
+    def _are_text_name(self) -> str:
+        return f"t{self.index}"
 
     def _decoder(self, field: str) -> Callable[[Column], Column] | None:
         return decoder(self.columns[field].wire, self.wire_format, self.decoding)

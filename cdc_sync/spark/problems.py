@@ -18,6 +18,7 @@ from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import does_not_convert, raw_type
 from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
+from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import literal
 
 UNKNOWN_SCHEMA = "unknown_schema"
@@ -193,8 +194,8 @@ def _lost(group: Group) -> list[tuple[Column, str]]:
             raw, converted = group.raw(field, before=before), group.converted(column.name, before=before)
             lost = does_not_convert(column.wire, raw, converted, group.wire_format, decoding)
             if group.wire_format == "avro" and isinstance(column.wire, WireText):
-                # Avro's texts are bytes that nobody has looked at yet; JSON's went through the parser.
-                lost = F.coalesce(F.encode(raw, "UTF-8") != raw.cast("binary"), F.lit(False))
+                # JSON's texts went through the parser.
+                lost = ~group.are_text & ~F.coalesce(is_text(raw.cast("binary")), F.lit(True))
             if lost is None:
                 continue
             left_out = None if before else group.left_out(column.name)

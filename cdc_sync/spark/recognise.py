@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pyspark.sql import Column
@@ -32,6 +33,14 @@ def may_be_key_update(headers: Column) -> Column:
 def is_text(data: Column) -> Column:
     """Return whether bytes are UTF-8."""
     return F.decode(data, "UTF-8").cast("binary") == data
+
+
+def are_text(values: Iterable[Column]) -> Column:
+    """Return whether the bytes of many texts are UTF-8; never NULL.
+
+    All are looked at together. What stands between them is no part of any character, so none is made of two halves.
+    """
+    return is_text(F.concat_ws("\0", *values).cast("binary"))
 
 
 def digest(*, headers: bool) -> Column:

@@ -104,10 +104,12 @@ def _without_plain_z(value: Column) -> Column:
 
     The session's zone is UTC.
     """
-    full = F.octet_length(value) >= len("2024-01-31T12:34:56Z")
+    # Bytes, because to find a place in a text its characters are counted.
+    data, size = value.cast("binary"), F.octet_length(value)
+    full = size >= len("2024-01-31T12:34:56Z")
     plain = full & F.endswith(value, F.lit("Z")) & ~F.contains(value, F.lit("+")) & (F.locate("-", value, 11) == 0)
-    short = value.substr(F.lit(1), F.length(value) - 1)
-    return F.when(plain & F.substring(value, -2, 1).between("0", "9"), short).otherwise(value)
+    digit = F.substring(data, -2, 1).between(F.lit(bytearray(b"0")), F.lit(bytearray(b"9")))
+    return F.when(plain & digit, data.substr(F.lit(1), size - 1).cast("string")).otherwise(value)
 
 
 def _parsed(text: Column, value: Column, *, clamp: bool) -> Column:

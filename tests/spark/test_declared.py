@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.debezium.forms import Document, Opaque
@@ -16,7 +17,7 @@ from cdc_sync.spark.compile import convert
 from cdc_sync.spark.converter import Decoding
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.problems import LOST, MALFORMED
-from cdc_sync.spark.recognise import digest
+from cdc_sync.spark.recognise import are_text, digest
 from cdc_sync.testing import DATE, FLOAT32, FLOAT64, INT64, TEXT, TIMESTAMP_TZ, Record, SourceTable, column
 from tests.spark.records import frame, one
 from tests.spark.test_convert import by_offset, changed, converted, converters, history, problems, table, values
@@ -112,6 +113,25 @@ def test_what_stands_behind_the_payload_is_not_read(session: SparkSession) -> No
     rows = by_offset(converted(session, t, [replace(good, value=good.value[:-1] + text) for text in more]))
     assert values(rows, 2) == [(1, "x")] * 6
     assert problems(converted(session, t, [replace(good, value=good.value[:-1])])) == [None, MALFORMED]
+
+
+def test_an_object_in_place_of_a_time_does_not_convert(session: SparkSession) -> None:
+    t = table(column("z", TIMESTAMP_TZ))
+    (good,) = t.insert(id=1, z="2024-01-02T03:04:05Z")
+    others = (b'{"at":"2024-01-02T03:04:05Z"}', b'["2024-01-02T03:04:05Z"]', b"{}", b"2024", b"-1", b"true")
+    shown = [changed(good, b'"z":"2024-01-02T03:04:05Z"', b'"z":' + text) for text in others]
+    assert problems(converted(session, t, shown)) == [None, *[LOST + "z"] * len(others)]
+
+
+def test_bytes_that_are_no_text_are_found_beside_others_of_which_they_would_be_one(session: SparkSession) -> None:
+    rows = [(b"a", b"\xc3", b"\xa9"), (None, b"\xc3\xa9", b""), (None, None, None), (b"\x80", b"b", None)]
+    given = session.createDataFrame([tuple(map(bytearray_of, row)) for row in rows], "a binary, b binary, c binary")
+    texts = [F.col(name).cast("string") for name in given.columns]
+    assert [row[0] for row in given.select(are_text(texts)).collect()] == [False, True, True, False]
+
+
+def bytearray_of(data: bytes | None) -> bytearray | None:
+    return None if data is None else bytearray(data)
 
 
 def test_a_key_that_is_a_text_is_known_in_deletes_too(session: SparkSession) -> None:
