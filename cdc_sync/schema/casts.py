@@ -131,12 +131,11 @@ _RULES: dict[Cast, str] = {
     Cast.FLOAT_TO_INTEGER: ("the same number; a fraction, NaN, an infinity, or one outside the range has no place"),
     Cast.FLOAT_TO_FLOAT: "the nearest number that the type has; one beyond its range has no place",
     Cast.FLOAT_TO_DECIMAL: (
-        "the shortest digits that are this number, rounded half away from zero; NaN, an infinity, or one with too "
-        "many digits has no place"
+        "its digits, as many as tell it from any other number, rounded half away from zero; NaN, an infinity, or one "
+        "with too many digits has no place"
     ),
     Cast.FLOAT_TO_TEXT: (
-        "the shortest digits that are this number, in full from 0.0001 up to 1e15, else as Postgres writes them "
-        "(`1e+20`)"
+        "its digits, as many as tell it from any other number, in full from 0.0001 up to 1e15, else as `1.5e+20`"
     ),
     Cast.DECIMAL_TO_INTEGER: "the same number; a fraction, or one outside the range has no place",
     Cast.DECIMAL_TO_FLOAT: "the nearest number that the type has",

@@ -92,8 +92,18 @@ def _rounded(value: float, bits: int) -> float:
     return float(found)
 
 
+_JAVA = {
+    (2147483648.0, 32): Decimal("2147483650"),
+    (9223372036854774784.0, 64): Decimal("9223372036854774800"),
+    (5e-324, 64): Decimal("4.9e-324"),
+}
+"""Where Java before 19 writes a digit more than it takes (JDK-4511638)."""
+
+
 def _shortest(value: float, old: DataType) -> Decimal:
     """Return the shortest decimal that is the float and no other."""
+    if isinstance(old, FloatType) and (value, old.bits) in _JAVA:
+        return _JAVA[value, old.bits]
     if isinstance(old, FloatType) and old.bits == 32:
         texts = (f"{value:.{digits}g}" for digits in range(1, 18))
         return Decimal(next(text for text in texts if _rounded(float(text), 32) == value))

@@ -301,7 +301,7 @@ class TestIceberg:
             table.session.sql(f"INSERT INTO {table.sql_name} VALUES (77, '7', 'by hand')")
 
         monkeypatch.setattr(module, "_overwrite", late)
-        with pytest.raises(TargetError, match="onflict"):
+        with pytest.raises(TargetError, match="Cannot rewrite"):
             table.change(BASE, _changed())
         assert [row["id"] for row in table.rows()] == [1, 2, 77]
 
