@@ -158,6 +158,19 @@ def decide(
 
 
 @app.command()
+def rollback(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    undo: Annotated[bool, typer.Option("--undo", help="Let the table go on: the rewrite is done again.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Bring back rows and columns of before the last rewrite; the job does it, and the table is paused from then on."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.rollback, table=table, undo=undo))
+
+
+@app.command()
 def diff(
     ctx: typer.Context,
     config: ConfigPath,

@@ -18,9 +18,11 @@ from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
 from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
 from cdc_sync.reports import Plan, TableHistory, table_history
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
 
@@ -95,6 +97,20 @@ class Decided:
     renames: Mapping[str, str]
     not_same: tuple[str, ...]
     joins: tuple[Join, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """What the job is to do about a rewrite of a table.
+
+    Attributes:
+        version: the version that rewrote the rows.
+        undo: it is to be carried out again; else rows and columns go back to those before.
+    """
+
+    table: TableId
+    version: int
+    undo: bool
 
 
 def validate(config: Config, *, check: bool = False) -> Validation:
@@ -227,6 +243,30 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
     for join in joins:
         store.declare(join)
     return Decided(table=found, at=at, renames=others, not_same=not_same, joins=joins)
+
+
+def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
+    """Have the job bring back rows and columns of before the last rewrite and hold the table there, or let it go on.
+
+    Raises:
+        RefusedError: if no version of the table rewrote its rows, or with `undo`, if none is rolled back.
+    """
+    store = StateStore(config.pipeline.root)
+    recorded = _history_store(config)
+    found = _find_table(recorded, table)
+    if undo:
+        asked = store.rollbacks().get(found)
+        if asked is None:
+            raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
+        store.withdraw_rollback(found)
+        return RolledBack(table=found, version=asked.version, undo=True)
+    rewritten = [item.number for item in recorded.load(found).versions if rewrites(item.changes, ICEBERG)]
+    if not rewritten:
+        raise RefusedError(
+            f"Cannot roll back {found}: no version of it rewrote the rows; look at `cdc-sync history {found}`"
+        )
+    store.ask_rollback(Rollback(table=found, version=rewritten[-1]))
+    return RolledBack(table=found, version=rewritten[-1], undo=False)
 
 
 def _decide_at_pause(

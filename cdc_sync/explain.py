@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Step
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable, Step
 from cdc_sync.migrate.modes import METADATA
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.changes import (
@@ -40,11 +40,21 @@ class EmptyTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RollBack:
+    """Rows and columns go back to what they were before the last rewrite."""
+
+
+DraftedStep: TypeAlias = Step | EmptyTable | RollBack
+"""All that a run does to a target, but for writing rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedStep:
     """One commit.
 
     Attributes:
-        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `Backfill`, `JoinValues`, `EmptyTable`.
+        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
+            `EmptyTable`, `RollBack`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -54,7 +64,7 @@ class ExplainedStep:
     statements: tuple[str, ...]
 
 
-def explain(step: Step | EmptyTable, target: TargetName) -> ExplainedStep:
+def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
     """Put one step in words."""
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
     cost: Cost = "metadata"
@@ -64,8 +74,10 @@ def explain(step: Step | EmptyTable, target: TargetName) -> ExplainedStep:
             columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
             statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join(columns)})"]
         case AlterTable(steps=steps):
-            clauses = (clause for before, change in steps if (clause := _clause(before, change)) is not None)
-            statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
+            statements = _altered(table, steps)
+        case RewriteTable(steps=steps):
+            cost = "rewrite"
+            statements = _altered(table, steps)
         case Backfill(columns=filled):
             cost = "rewrite"
             values = ", ".join(f"{_quoted(column.name)} = {literal_text(column.initial)}" for column in filled)
@@ -78,9 +90,16 @@ def explain(step: Step | EmptyTable, target: TargetName) -> ExplainedStep:
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
         case EmptyTable():
             statements = [f"DELETE FROM {table}"]
+        case RollBack():
+            statements = [f"RESTORE TABLE {table} TO VERSION AS OF <before the last rewrite>"]
         case _:
             assert_never(step)
     return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
+
+
+def _altered(table: str, steps: Iterable[tuple[InternalSchema, SchemaChange]]) -> Iterable[str]:
+    clauses = (clause for before, change in steps if (clause := _clause(before, change)) is not None)
+    return [f"ALTER TABLE {table} {clause}" for clause in clauses]
 
 
 def _clause(before: InternalSchema, change: SchemaChange) -> str | None:

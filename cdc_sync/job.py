@@ -92,6 +92,7 @@ class SyncJob:
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
+        self._follow_rollbacks()
         for table in self.tables.all():
             table.go_on_if_decided()
         self._join_columns()
@@ -105,6 +106,18 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+
+    def _follow_rollbacks(self) -> None:
+        """Undo rewrites that the operator asks to be undone, between two batches."""
+        asked = self._context.state.rollbacks()
+        for table in self.tables.all():
+            with self._lock, table.lock:
+                try:
+                    table.follow_rollback(asked.get(table.table))
+                except TransientError:
+                    raise
+                except Exception as error:  # one table's failure is its own
+                    table.fail(error)
 
     def _join_columns(self) -> None:
         """Carry out what the operator said of columns after the fact, between two batches."""

@@ -22,6 +22,7 @@ from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import since
 from cdc_sync.migrate.migration import JoinValues
+from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.refused import Refused
@@ -220,6 +221,14 @@ class Joining:
             return Refused(
                 reason="updates of keys left the value out, and what the rows held before is no longer kept: the "
                 "target's snapshots from then are expired",
+                remedy=_AGAIN,
+            )
+        then = 0 if state.progress is None else state.progress.version
+        capabilities = self.context.target.capabilities
+        if any(rewrites(version.changes, capabilities) for version in self.history.versions[then:]):
+            return Refused(
+                reason="updates of keys left the value out, and the rows were rewritten since: what they held before "
+                "had other types",
                 remedy=_AGAIN,
             )
         ids = (*schema.primary_key, self.step.into)

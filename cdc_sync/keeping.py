@@ -37,7 +37,8 @@ class Keeping:
     Attributes:
         events: decodes a range's events, those with a problem included.
         unchanged: ids of the columns that events may leave out.
-        since_version: states of an older version are not looked at: a column's values stood in two columns then.
+        since_version: states of an older version are not looked at: a column's values stood in two columns then,
+            or were of another type.
         follow_keys: rows that changed their key are followed, which takes another pass over the events.
         require_links: values that are to be taken over and are not found are an error; else nobody knows them.
     """

@@ -6,6 +6,7 @@ section of the configuration.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from typing import Protocol
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.events import TableId
+from cdc_sync.schema.policy import Policy
 
 
 class Limits(Protocol):
@@ -107,6 +109,27 @@ def too_many_tables(limits: Limits) -> Exceeded:
         f"{limits.max_new_tables_per_hour}",
         remedy="check that the topics are those you want (kafka.topics, tables), then start the job again, or raise "
         "the limit; nothing is lost",
+    )
+
+
+_REWRITE_RATE = 20 * 1024**2
+"""Bytes of data files that two cores rewrite in a second, roughly; only for the estimate."""
+
+
+def too_large_to_rewrite(policy: Policy, *, rows: int, size: int) -> Exceeded | None:
+    """Ask before a large target is rewritten because a column's type changed.
+
+    Args:
+        rows, size: of the target; size in bytes of its data files.
+    """
+    if size <= policy.rewrite_limit:
+        return None
+    minutes = math.ceil(size / _REWRITE_RATE / 60)
+    return Exceeded(
+        reason=f"a column's type changed, for which the target has to be rewritten: {rows} rows, {size} bytes, which "
+        f"may take about {minutes} minutes; policy.rewrite_limit is {policy.rewrite_limit}",
+        remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or "
+        "policy.incompatible_types: side_column, which rewrites nothing",
     )
 
 

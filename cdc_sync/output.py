@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc_sync.capture.postgres import CaptureResult
-from cdc_sync.commands import Decided, SchemaDifference, Status, Validation
+from cdc_sync.commands import Decided, RolledBack, SchemaDifference, Status, Validation
 from cdc_sync.config import Config, Secret, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
@@ -108,6 +108,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _changes(value.changes)
         case Decided():
             yield from _decided(value)
+        case RolledBack():
+            yield from _rolled_back(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
             yield from _histories(value)
         case _:
@@ -220,6 +222,14 @@ def _decided(value: Decided) -> Iterator[str]:
     for join in value.joins:
         yield f"{value.table}: {join.old} and {join.new} are one column, and the job joins them, data and history."
         yield "`cdc-sync history` shows the version that does it; `cdc-sync status` says so if it cannot be done."
+
+
+def _rolled_back(value: RolledBack) -> Iterator[str]:
+    if value.undo:
+        yield f"{value.table}: the job carries version {value.version} out again."
+        return
+    yield f"{value.table}: the job brings back rows and columns of before version {value.version}, and holds it there."
+    yield "`cdc-sync status` shows when it is done; `cdc-sync rollback --undo` lets the table go on."
 
 
 def _capture(value: CaptureResult) -> Iterator[str]:

@@ -22,6 +22,7 @@ from cdc_sync.history.revision import Version
 from cdc_sync.joins import versions_of_joins
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
+from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
 from cdc_sync.refused import (
     Refused,
@@ -33,7 +34,7 @@ from cdc_sync.refused import (
     unreadable,
 )
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.alignment import DECIDED, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
@@ -41,6 +42,7 @@ from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
+from cdc_sync.typechanges import type_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,7 @@ def plan_table(
                     history = history.extended(version)
                 versions.append(version)
                 history = _with_joins(history, route, capabilities, versions)
-                warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind == "unproven"]
+                warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind in _WARNED]
             case None:
                 continue
     return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
@@ -209,7 +211,13 @@ def _next(
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    refused = refused_key(changes, head.schema, sighting) or refused_change(changes, head.schema, after, capabilities)
+    types = type_changes(changes, head.schema, route, capabilities)
+    if types.sides:
+        after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
+        changes = diff(head.schema, after)
+    refused = (
+        refused_key(changes, head.schema, sighting) or types.refused or refused_change(changes, head.schema, after)
+    )
     if refused is not None:
         return refused
     evidence = (
@@ -217,6 +225,7 @@ def _next(
         *_kept_evidence(head.schema, seen, alignment),
         *_considered(head.schema, seen, facts, alignment),
         *reasons,
+        *types.evidence,
     )
     return _version(sighting, head.number + 1, after, changes, evidence, kept)
 
@@ -266,6 +275,7 @@ def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: Obs
         )
 
 
+_WARNED = ("unproven", SIDE_COLUMN)
 _CALLED = {
     "ddl": "the schema-change topic",
     "message": "the topic of logical messages",

@@ -20,6 +20,7 @@ from cdc_sync.history.store import HistoryStore
 from cdc_sync.job import SyncJob
 from cdc_sync.kafka import KafkaClient, Offsets, lag
 from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.migration import Migration
 from cdc_sync.objectstore import copy_files
 from cdc_sync.progress import Progress
 from cdc_sync.reports import Plan, PlannedTable, table_history
@@ -30,7 +31,7 @@ from cdc_sync.targets.draft import DraftTarget
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.write import WritePlan
 
-_COPIED = ("history", "tables", "decisions", "joins", "catalogue", "registry")
+_COPIED = ("history", "tables", "decisions", "joins", "rollbacks", "catalogue", "registry")
 """What a run's decisions depend on; records that were set aside before are none of it."""
 
 
@@ -40,6 +41,9 @@ class _Unwritten(TableSync):
     @property
     def knows_any(self) -> bool:
         return False
+
+    def _keep_unconverted(self, steps: Migration) -> None:
+        """Do without: the rows are not looked at, and may have other columns than the steps before would give them."""
 
     def _write(self, plan: WritePlan) -> bool:
         before = plan.progress or Progress(version=plan.head.number)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cdc_sync.debezium.conversions import EventSchema, observed
 from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import as_joined
+from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +35,15 @@ def readings(history: History, schema: EventSchema, fingerprint: str, at: Source
         at: position of an event with this schema, which tells the version in effect for a schema that no version has
             (an event older than the head, seen late).
     """
-    head = history.head.schema
     seen = observed(schema)
     known = as_joined(history)
     versions = [version for version in known if version.fingerprint == fingerprint or seen.shows(version.schema)]
     if not versions:
         in_effect = known[(history.at(at) or history.versions[0]).number - 1]
-        return (Reading(projection=_restricted(in_effect.schema, schema, head)),)
+        return (Reading(projection=_restricted(in_effect, schema, known)),)
     found: list[Reading] = []
     for version in versions:
-        projection = project(version.schema, head)
+        projection = _projected(version, known)
         if found and _columns_read(found[-1].projection) == _columns_read(projection):
             continue
         if found:
@@ -58,14 +59,19 @@ def with_declared_key(schema: EventSchema, route: Route) -> EventSchema:
     return schema if route.key is None else replace(schema, key=route.key)
 
 
-def _columns_read(projection: Projection) -> tuple[str | None, ...]:
-    return tuple(entry.name if isinstance(entry, FromColumn) else None for entry in projection.columns)
+def _columns_read(projection: Projection) -> tuple[tuple[str, tuple[DataType, ...]] | None, ...]:
+    return tuple((entry.name, entry.casts) if isinstance(entry, FromColumn) else None for entry in projection.columns)
 
 
-def _restricted(version: InternalSchema, schema: EventSchema, head: InternalSchema) -> Projection:
+def _projected(version: Version, known: Sequence[Version]) -> Projection:
+    """Project a version to the newest one, by way of all between."""
+    return project(version.schema, known[-1].schema, [item.schema for item in known[version.number : -1]])
+
+
+def _restricted(version: Version, schema: EventSchema, known: Sequence[Version]) -> Projection:
     """Project by name, leaving out columns that the late schema does not have."""
     names = {column.name for column in schema.columns}
-    projected = project(version, head)
+    projected = _projected(version, known)
     columns = tuple(
         Constant(id=entry.id, value=None, target=entry.target)
         if isinstance(entry, FromColumn) and entry.name not in names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.debezium.conversions import WireUnsupported
-from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place, can_compare
+from cdc_sync.migrate.capabilities import Capabilities, can_compare
 from cdc_sync.migrate.modes import taken_name
 from cdc_sync.naming import Route
 from cdc_sync.schema.alignment import Alignment
@@ -107,17 +107,10 @@ def refused_change(
     changes: tuple[SchemaChange, ...],
     before: InternalSchema,
     after: InternalSchema,
-    capabilities: Capabilities,
 ) -> Refused | None:
-    """Refuse what a target cannot do in place, and what would make rows of two keys one."""
+    """Refuse what would make rows of two keys one, and two columns of one name."""
     for change in changes:
         match change:
-            case UpdateColumnType(id=id_, old=old, new=new) if not can_change_in_place(capabilities, old, new):
-                return Refused(
-                    reason=f"column {before.column(id_).name!r} changed from {type_text(old)} to {type_text(new)}, "
-                    f"which {capabilities.format} cannot do in place",
-                    remedy="change the type back at the source, or re-create the target table",
-                )
             case ChangePrimaryKey(old=old_key, new=new_key):
                 return Refused(
                     reason=f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}",

@@ -6,6 +6,8 @@ Below the pipeline's root (a folder or an object-store URL)::
     decisions/<table>.json                           every `Decision`
     joins/<table>/<kept id>-<joined id>.json         one `Join`
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
+    unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
+    rollbacks/<table>.json                           one `Rollback`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
@@ -30,6 +32,7 @@ from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import open_store
+from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
 
 _FORMAT = 1
 
@@ -143,12 +146,12 @@ class StateStore:
 
     def readings(self, table: TableId) -> Kept:
         """Return the readings of the source's catalogue that were kept of a table."""
-        paths = self._paths(_path("catalogue", table).removesuffix(".json"))
+        paths = self._paths(_folder("catalogue", table))
         return Kept(tuple(_parse_entry(self._read(path) or "", path, table) for path in paths))
 
     def keep(self, table: TableId, number: int, entry: Entry) -> None:
         """Keep one of these; `number` is its place among them."""
-        folder = _path("catalogue", table).removesuffix(".json")
+        folder = _folder("catalogue", table)
         text = json.dumps({"format": _FORMAT, **entry_to_json(entry)}, sort_keys=True, ensure_ascii=False)
         self._write(f"{folder}/{number:08d}.json", text + "\n")
 
@@ -164,10 +167,36 @@ class StateStore:
 
     def joins(self, table: TableId | None = None) -> tuple[Join, ...]:
         """Return what was said of one table or of all, those carried out included, oldest first."""
-        folder = "joins" if table is None else _path("joins", table).removesuffix(".json")
+        folder = "joins" if table is None else _folder("joins", table)
         texts = ((path, self._read(path)) for path in self._paths(folder) if path.endswith(".json"))
         found = [_parse_join(text, path) for path, text in texts if text is not None]
         return tuple(sorted(found, key=lambda join: (join.table, join.after, join.kept, join.joined)))
+
+    def keep_unconverted(self, table: TableId, values: Unconverted) -> None:
+        """Keep what a rewrite had no place for; done again, it takes the place of what was kept before."""
+        text = json.dumps({"format": _FORMAT, **asdict(values)}, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write(f"{_folder('unconverted', table)}/{values.version:08d}.json", text + "\n")
+
+    def unconverted(self, table: TableId) -> tuple[Unconverted, ...]:
+        """Return what the rewrites of a table had no place for, oldest first."""
+        paths = self._paths(_folder("unconverted", table))
+        return tuple(parse_unconverted(_object(self._read(path) or "", path), path) for path in paths)
+
+    def ask_rollback(self, rollback: Rollback) -> None:
+        """Keep that a rewrite is to be undone."""
+        text = json.dumps({"format": _FORMAT, **asdict(rollback)}, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write(_path("rollbacks", rollback.table), text + "\n")
+
+    def withdraw_rollback(self, table: TableId) -> None:
+        """Forget it; nothing happens if it is not there."""
+        with contextlib.suppress(FileNotFoundError, NotFoundError):
+            self._asked(lambda: obstore.delete(self._store, _path("rollbacks", table)))
+
+    def rollbacks(self) -> dict[TableId, Rollback]:
+        """Return the rewrites that are to be undone, by table."""
+        texts = ((path, self._read(path)) for path in self._paths("rollbacks"))
+        found = (parse_rollback(_object(text, path), path) for path, text in texts if text is not None)
+        return {item.table: item for item in found}
 
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
@@ -235,8 +264,12 @@ def _path(folder: str, table: TableId) -> str:
     return f"{folder}/{'.'.join(parts)}.json"
 
 
+def _folder(folder: str, table: TableId) -> str:
+    return _path(folder, table).removesuffix(".json")
+
+
 def _join_path(join: Join) -> str:
-    return f"{_path('joins', join.table).removesuffix('.json')}/{join.kept:06d}-{join.joined:06d}.json"
+    return f"{_folder('joins', join.table)}/{join.kept:06d}-{join.joined:06d}.json"
 
 
 def _parse_join(text: str, path: str) -> Join:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cdc_sync.events import TableId
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
 from cdc_sync.spark.problems import (
@@ -111,4 +112,13 @@ def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
         "and the row under the old key is not found",
         remedy=_SNAPSHOT_AGAIN,
         at=f"{ranges[0].topic}[{create.partition}]@{create.offset}",
+    )
+
+
+def rolled_back(table: TableId, version: int) -> Pause:
+    """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
+    return Pause(
+        reason=f"version {version} was rolled back: rows and columns are those of version {version - 1}",
+        remedy=f"`cdc-sync rollback CONFIG {table} --undo` carries it out again; else snapshot the table again into a "
+        "new target",
     )

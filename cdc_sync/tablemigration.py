@@ -11,15 +11,22 @@ from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, TargetError
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import joined_columns
+from cdc_sync.history.revision import Version
 from cdc_sync.joining import Joining
 from cdc_sync.joins import join_version
-from cdc_sync.migrate.migration import JoinValues, Migration, migration
+from cdc_sync.limits import too_large_to_rewrite
+from cdc_sync.migrate.migration import JoinValues, Migration, RewriteTable, migration, stages
 from cdc_sync.migrate.modes import Mode
+from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Join, Route
+from cdc_sync.plan import Refusal, TablePlan
 from cdc_sync.progress import Progress
 from cdc_sync.refused import Refused
+from cdc_sync.rewritestate import Rollback
+from cdc_sync.rewriting import find_unconverted
 from cdc_sync.schema.changes import RetireColumn
 from cdc_sync.tablereading import TableReading
+from cdc_sync.targets.base import TargetState
 
 
 class TableMigration(TableReading):
@@ -28,6 +35,8 @@ class TableMigration(TableReading):
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context, route)
         self._stamped: int | None = None
+        self.rollback: Rollback | None = None
+        """The rewrite that is undone, or about to be, and keeps the table paused."""
 
     @property
     def _mode(self) -> Mode:
@@ -41,24 +50,43 @@ class TableMigration(TableReading):
                 f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "
                 f"{head.number}; restore the pipeline's state folder"
             )
-        steps = self._steps(self.history)
+        for version in stages(self.history, self._stamped, self._context.target.capabilities):
+            on_the_way = History(table=self.table, versions=self.history.versions[: version.number])
+            self._migrate_to(self.history if version is head else on_the_way)
+
+    def _migrate_to(self, history: History) -> None:
+        head = history.head
+        steps = self._steps(history)
         if not steps.steps:
             return
         progress = replace(self.progress or Progress(version=head.number), version=head.number)
-        said = self._said(steps, self.history)
+        said = self._said(steps, history)
         if isinstance(said, Refused):
             raise TargetError(f"Cannot join columns of {self.table}: {said.reason}; {said.remedy}")
+        self._keep_unconverted(steps)
         self._context.target.migrate(self.route.target, steps, progress, said)
         self._stamped = head.number
         if self.progress is not None:
             self.progress = progress
         get_logger().info("target migrated", table=str(self.table), version=head.number)
 
+    def _keep_unconverted(self, steps: Migration) -> None:
+        """Write down what a rewrite has no place for, before it is carried out; done again it is the same."""
+        for step in steps.steps:
+            if not isinstance(step, RewriteTable):
+                continue
+            found = find_unconverted(self._context, self.route.target, steps, step)
+            if found.counts:
+                self._context.state.keep_unconverted(self.table, found)
+                self._count_unconverted(found)
+                get_logger().warning("values have no place", table=str(self.table), columns=dict(found.counts))
+
     def _steps(self, history: History) -> Migration:
         stamped = history.version(self._stamped) if self._stamped is not None else None
         rows_at = history.version(self.progress.version) if self.progress else None
         joined = joined_columns(history.versions)
-        return migration(stamped, rows_at, history.head, mode=self._mode, joined=joined)
+        capabilities = self._context.target.capabilities
+        return migration(stamped, rows_at, history.head, capabilities=capabilities, mode=self._mode, joined=joined)
 
     def _said(self, steps: Migration, history: History) -> dict[int, DataFrame] | Refused:
         """Find out what events said of columns that are to be joined, which takes reading them again."""
@@ -115,8 +143,17 @@ class TableMigration(TableReading):
             return False
         if self._stamped > history.head.number:
             return True
-        pending = history.versions[self._stamped :]
-        return any(isinstance(change, RetireColumn) for version in pending for change in version.changes)
+        return any(map(self._needs_rows_before, history.versions[self._stamped :]))
+
+    def _needs_rows_before(self, version: Version) -> bool:
+        """Whether rows of before a version must be in the target when it takes effect.
+
+        A retired column keeps what it has, and rows that are rewritten take another way than late events do: a value
+        that has no place in the new type is kept aside alone, while a late event is kept aside whole.
+        """
+        if rewrites(version.changes, self._context.target.capabilities):
+            return True
+        return not self.route.append and any(isinstance(change, RetireColumn) for change in version.changes)
 
     def _forget(self, join: Join, why: Refused) -> bool:
         self._context.state.withdraw(join)
@@ -126,3 +163,39 @@ class TableMigration(TableReading):
 
     def _topics(self) -> tuple[str, ...]:
         return tuple(self.progress.offsets) if self.progress else ()
+
+    def _columns_since(self, history: History) -> int:
+        """Return the last version that joined or rewrote columns, 0 if none did: older states have others."""
+        capabilities = self._context.target.capabilities
+        joined = (item.version for item in joined_columns(history.versions))
+        rewritten = (version.number for version in history.versions if rewrites(version.changes, capabilities))
+        return max((*joined, *rewritten), default=0)
+
+    def _within_the_limit(self, plan: TablePlan) -> TablePlan:
+        """Stop before a version that rewrites a larger target than may be rewritten without asking."""
+        capabilities = self._context.target.capabilities
+        for place, version in enumerate(plan.versions):
+            is_new = self._stamped is not None and version.number > self._stamped
+            if not is_new or not rewrites(version.changes, capabilities):
+                continue
+            state = self._context.target.state(self.route.target)
+            said = None if state is None else too_large_to_rewrite(self.route.policy, rows=state.rows, size=state.size)
+            if said is not None:
+                refusal = Refusal(
+                    reason=said.reason, remedy=said.remedy, position=version.position, kafka=version.kafka
+                )
+                return replace(plan, versions=plan.versions[:place], refusal=refusal, waiting=None)
+        return plan
+
+    def _rolled_back(self, state: TargetState | None) -> TargetState | None:
+        """Undo the rewrite that the operator asks to be undone, unless it is; return what the target is then."""
+        asked = self._context.state.rollbacks().get(self.table)
+        if asked is not None and state is not None and (state.version or 0) >= asked.version:
+            if state.kept == asked.version - 1 and self._context.target.roll_back(self.route.target):
+                state = self._context.target.state(self.route.target)
+            else:
+                self._warn(f"version {asked.version} was not rolled back: the target keeps no state from before it")
+                self._context.state.withdraw_rollback(self.table)
+                asked = None
+        self.rollback = asked
+        return state

@@ -11,6 +11,7 @@ from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
+from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.stops import Pause
@@ -72,11 +73,18 @@ class TableStanding:
     def _load_counts(self) -> None:
         before = self._state.load(self.table)
         self._counts = dict(before.counts) if before is not None else {}
+        for found in self._state.unconverted(self.table):
+            self._count_unconverted(found)
 
     def _count(self, kind: str, number: int) -> None:
         """Add to what is counted since the table's beginning."""
         self._counts[kind] = self._counts.get(kind, 0) + number
         get_logger().warning(kind, table=str(self.table), rows=number)
+
+    def _count_unconverted(self, found: Unconverted) -> None:
+        """Count what a rewrite had no place for, which is written down once however often the rewrite was begun."""
+        for name, number in found.counts.items():
+            self._counts[f"values of {name!r} that version {found.version} has no place for"] = number
 
     def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
         names = [column.name for column in schema.live if column.optional and column.default is not None]

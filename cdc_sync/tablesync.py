@@ -14,18 +14,17 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
-from cdc_sync.history.joined import joined_columns
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan, Waiting
-from cdc_sync.schema.changes import RetireColumn
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import flattened_before, sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.stops import Pause, too_late
+from cdc_sync.stops import Pause, rolled_back, too_late
 from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tabletruncation import TableTruncation
 from cdc_sync.targets.base import TargetState
@@ -55,7 +54,7 @@ class TableSync(TableTruncation):
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         self.history = self._context.history.find(self.table)
-        state = self._context.target.state(self.route.target)
+        state = self._rolled_back(self._context.target.state(self.route.target))
         self._stamped = state.version if state else None
         joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
         self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
@@ -70,6 +69,17 @@ class TableSync(TableTruncation):
             self._is_of_another_mode = other is not None
             if other is not None:
                 self.refuse(Pause(reason=other[0], remedy=other[1]))
+        if self.rollback is not None:
+            self.refuse(rolled_back(self.table, self.rollback.version))
+
+    def follow_rollback(self, asked: Rollback | None) -> None:
+        """Undo a rewrite if the operator asks for it, and go on if no longer."""
+        if asked == self.rollback:
+            return
+        self.pause = None
+        self.load()
+        get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
+        self.save_status()
 
     def go_on_if_decided(self) -> None:
         """Let a paused table try again if the operator decided something since it stopped."""
@@ -145,7 +155,7 @@ class TableSync(TableTruncation):
             if stretches:
                 self._mark_current(stretches)
             self._warn_of_late_events(stretches)
-            ranges = self._write_before_retirements(ranges, stretches)
+            ranges = self._write_before_changes(ranges, stretches)
             self._migrate()
             if self._write_surveyed(ranges, stretches):
                 ranges = ()
@@ -158,13 +168,13 @@ class TableSync(TableTruncation):
     def _advance_to(self, truncate: Truncate, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Write what lies before a TRUNCATE, to the version in effect there, and empty the target.
 
-        Rows behind it may have to be written before a later version retires their columns.
+        Rows behind it may have to be written before a later version retires or rewrites their columns.
         """
         history = self.history
         assert history is not None
         self.history = self._in_effect_at(truncate, history)
         try:
-            left = self._write_before_retirements(self._before(ranges, truncate), stretches)
+            left = self._write_before_changes(self._before(ranges, truncate), stretches)
             if self.pause is None:
                 self._migrate()
                 self._write_surveyed(left, stretches)
@@ -212,17 +222,14 @@ class TableSync(TableTruncation):
         self._write(self._write_plan(ranges, exact=True, converters=converters))
         return True
 
-    def _write_before_retirements(
+    def _write_before_changes(
         self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]
     ) -> tuple[OffsetRange, ...]:
-        """Write what lies before a version that retires columns, to the version before; return what is left.
-
-        A retired column keeps what it has, so the events that still have its values must be in the target before.
-        """
+        """Write what lies before a version that retires or rewrites columns to the one before; return what is left."""
         history = self.history
         assert history is not None
         for version in history.versions[self._stamped or 1 :]:
-            if self.route.append or not any(isinstance(change, RetireColumn) for change in version.changes):
+            if not self._needs_rows_before(version):
                 continue
             before = self._before(ranges, version)
             self.history = History(table=self.table, versions=history.versions[: version.number - 1])
@@ -285,7 +292,7 @@ class TableSync(TableTruncation):
             sightings = sightings_of(self._context, self.history, self.route, stretches)
             plan = self._evidence.plan(self.history, sightings, patient=not replaying)
             if not replaying:
-                plan = self._within_the_hour(plan)
+                plan = self._within_the_limit(self._within_the_hour(plan))
             try:
                 for version in plan.versions:
                     self._context.history.append(version)
@@ -325,7 +332,7 @@ class TableSync(TableTruncation):
             progress=self.progress,
             may_append=self._appends_failed < 3,
             keep_unchanged=self._keeps_unchanged,
-            joined_at=max((item.version for item in joined_columns(self.history.versions)), default=0),
+            columns_since=self._columns_since(self.history),
         )
 
     def _write(self, plan: WritePlan) -> bool:

@@ -60,7 +60,7 @@ class WritePlan:
         follow_keys: values may have to be taken over from rows that changed their key.
         require_links: a create that takes values over from a row that is not found is not written.
         keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
-        joined_at: the last version that joined columns, 0 if none did.
+        columns_since: the last version that joined or rewrote columns, 0 if none did.
     """
 
     table: TableId
@@ -74,7 +74,7 @@ class WritePlan:
     keep_unchanged: bool = False
     follow_keys: bool = False
     require_links: bool = True
-    joined_at: int = 0
+    columns_since: int = 0
 
     @property
     def shape(self) -> Shape:
@@ -258,7 +258,7 @@ def _keeping(context: Context, plan: WritePlan) -> Keeping:
         follow_keys=plan.follow_keys,
         require_links=plan.require_links,
         unchanged=unchangeable(plan.converters, schema, decoding(context, plan)),
-        since_version=plan.joined_at,
+        since_version=plan.columns_since,
         events=lambda ranges: events_of(converted_events(context, replace(plan, ranges=ranges)), schema, plan.shape),
     )
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from cdc_sync.config import Limits as ConfiguredLimits
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.events import TableId
-from cdc_sync.limits import Limits, Window, too_long, too_many_tables, too_many_versions, too_much
+from cdc_sync.limits import Limits, Window, too_large_to_rewrite, too_long, too_many_tables, too_many_versions, too_much
+from cdc_sync.schema.policy import Policy
 from cdc_sync.testing import INT32, TEXT, array, column, envelope_schema, struct
 
 LIMITS: Limits = ConfiguredLimits(max_message_bytes=100, max_columns=3, max_depth=4, max_name_length=10)
@@ -121,3 +122,12 @@ def test_threads_share_a_window() -> None:
     for thread in threads:
         thread.join()
     assert sum(counts) == 100
+
+
+def test_a_large_target_is_not_rewritten_without_asking() -> None:
+    policy = Policy(rewrite_limit=1000)
+    assert too_large_to_rewrite(policy, rows=10, size=1000) is None
+    found = too_large_to_rewrite(policy, rows=10, size=5 * 1024**3)
+    assert found is not None
+    assert "10 rows, 5368709120 bytes, which may take about 5 minutes" in found.reason
+    assert found.remedy.startswith("set policy.rewrite_limit: 5368709120 or more")

@@ -18,6 +18,7 @@ PURE = (
     "cdc_sync.plan",
     "cdc_sync.evidence",
     "cdc_sync.refused",
+    "cdc_sync.typechanges",
     "cdc_sync.sighting",
     "cdc_sync.readings",
     "cdc_sync.limits",

@@ -103,6 +103,8 @@ class PolicyOverride(_Section):
     missing_rows: Literal["pause", "insert"] | None = None
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
     truncate: Literal["apply", "ignore", "pause"] | None = None
+    incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
+    rewrite_limit: Annotated[int, Field(ge=0)] | None = None
 
 
 class PolicyDefaults(_Section):
@@ -113,6 +115,8 @@ class PolicyDefaults(_Section):
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
+    incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
+    rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 
 class TableRule(_Section):

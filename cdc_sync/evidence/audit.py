@@ -12,6 +12,7 @@ from cdc_sync.evidence.proof import known_tokens, tokens_at
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import as_joined
 from cdc_sync.history.revision import Version
+from cdc_sync.schema.alignment import SIDE_COLUMN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,14 @@ def _between(before: Version, after: Version, log: ColumnLog) -> Iterator[Split 
         return
     first = tokens_at(before, log)
     old = {column.id: token for column in before.schema.live if (token := first.get(column.name)) is not None}
+    sides = {item.subject for item in after.evidence if item.kind == SIDE_COLUMN}  # parted for their types, knowingly
     new = {column.id: token for column in after.schema.live if (token := second.token(column.name)) is not None}
     for id_, token in old.items():
         other = new.get(id_)
         if other is not None and other.era == token.era and other != token:
             yield Joined(version=after.number, name=after.schema.column(id_).name, statement=_ended(log, second, token))
         same = next((new_id for new_id, new_token in new.items() if new_token == token), id_)
-        if same != id_ and same not in old:
+        if same != id_ and same not in old and before.schema.column(id_).name not in sides:
             yield Split(version=after.number, old=before.schema.column(id_).name, new=after.schema.column(same).name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cdc_sync.migrate.names import ANY_NAME, NameRules
+from cdc_sync.migrate.namerules import ANY_NAME, NameRules
 from cdc_sync.schema.types import (
     DataType,
     DecimalType,

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cdc_sync.history.history import History
 from cdc_sync.history.joined import Joined, staying_id
 from cdc_sync.history.revision import Version
+from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.migrate.modes import Mode
+from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.schema.changes import ChangePrimaryKey, SchemaChange
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
@@ -57,13 +60,30 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteTable:
+    """Apply the changes, convert every row and stamp the version, all in one commit; what was before is kept.
+
+    Attributes:
+        version: what the target is stamped with before, which `Target.roll_back` leads to.
+        before: the columns it has before.
+        steps: as in `AlterTable`.
+        filled: new columns whose initial value the rows get on the way.
+    """
+
+    version: int
+    before: InternalSchema
+    steps: tuple[tuple[InternalSchema, SchemaChange], ...]
+    filled: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
     """Give the rows that are there the value each new column had for them: `Column.initial`, never None."""
 
     columns: tuple[Column, ...]
 
 
-Step: TypeAlias = CreateTable | JoinValues | AlterTable | Backfill
+Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +100,7 @@ def migration(
     rows_at: Version | None,
     head: Version,
     *,
+    capabilities: Capabilities = ICEBERG,
     mode: Mode = "upsert",
     joined: Sequence[Joined] = (),
 ) -> Migration:
@@ -91,7 +112,8 @@ def migration(
         stamped: the version whose columns the target has, None if there is no target yet.
         rows_at: the version its rows are complete for: an interrupted migration leaves columns without their
             backfill. None if the target holds no rows of ours.
-        head: where to go.
+        head: where to go; where a version on the way rewrites the rows, go there by `stages`.
+        capabilities: what the target can change in place.
         mode: what the target holds.
         joined: every join of the table's history, oldest first.
 
@@ -103,19 +125,40 @@ def migration(
     steps: list[Step] = []
     if rows_at is not None:
         steps += _joins(stamped.schema, head.schema, joined)
-    if stamped.number != head.number:
-        # The stamp must move even when no column does, so an empty AlterTable is a step too.
-        changes = _with_schemas(stamped.schema, diff(stamped.schema, head.schema))
-        steps.append(AlterTable(steps=tuple(item for item in changes if _concerns(item[1], mode))))
+    filled: tuple[Column, ...] = ()
     if rows_at is not None and mode == "upsert":
         filled = tuple(
             column
             for column in _added(rows_at.schema, head.schema)
             if column.initial is not None and not column.retired
         )
-        if filled:
-            steps.append(Backfill(columns=filled))
+    changes = diff(stamped.schema, head.schema)
+    altered = tuple(
+        item for item in _with_schemas(stamped.schema, changes) if mode == "upsert" or not _is_of_key(item[1])
+    )
+    if rows_at is not None and rewrites(changes, capabilities):
+        rewrite = RewriteTable(version=stamped.number, before=stamped.schema, steps=altered, filled=filled)
+        return Migration(version=head.number, schema=head.schema, steps=(*steps, rewrite))
+    if stamped.number != head.number:
+        # The stamp must move even when no column does, so an empty AlterTable is a step too.
+        steps.append(AlterTable(steps=altered))
+    if filled:
+        steps.append(Backfill(columns=filled))
     return Migration(version=head.number, schema=head.schema, steps=tuple(steps))
+
+
+def stages(history: History, stamped: int | None, capabilities: Capabilities) -> tuple[Version, ...]:
+    """Return the versions that a target has to be brought to, one after the other, the newest one last.
+
+    A version that rewrites the rows is reached from the one right before it, so that values take the same way whatever
+    batches there were.
+    """
+    found: dict[int, Version] = {}
+    for version in history.versions[stamped:] if stamped is not None else ():
+        if rewrites(version.changes, capabilities):
+            found |= {item.number: item for item in (history.version(version.number - 1), version)}
+    found[history.head.number] = history.head
+    return tuple(found[number] for number in sorted(found))
 
 
 def _joins(before: InternalSchema, after: InternalSchema, joined: Sequence[Joined]) -> Iterator[JoinValues]:
@@ -146,8 +189,8 @@ def _with_schemas(
     return tuple(paired)
 
 
-def _concerns(change: SchemaChange, mode: Mode) -> bool:
-    return mode == "upsert" or not isinstance(change, ChangePrimaryKey)
+def _is_of_key(change: SchemaChange) -> bool:
+    return isinstance(change, ChangePrimaryKey)
 
 
 def _added(before: InternalSchema, after: InternalSchema) -> tuple[Column, ...]:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, Step
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
+from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.schema.changes import (
     AddColumn,
     DropColumn,
@@ -31,29 +32,6 @@ from cdc_sync.schema.changes import (
 )
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import DataType, ListType, MapType, StructType
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameRules:
-    """Which names a format cannot hold; by default it holds all but the empty one.
-
-    Attributes:
-        forbidden: characters.
-        reserved: whole names.
-        max_bytes: the longest name, in bytes of UTF-8; None if there is no limit.
-        folds_case: the format does not tell names apart that differ only in case.
-        joins_nested: the format finds nested fields by names joined with dots, so that a column `a.b` and a field `b`
-            of the column `a` are one.
-    """
-
-    forbidden: frozenset[str] = frozenset()
-    reserved: frozenset[str] = frozenset()
-    max_bytes: int | None = None
-    folds_case: bool = False
-    joins_nested: bool = False
-
-
-ANY_NAME = NameRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +144,7 @@ def _names_of(migration: Migration) -> set[str]:
         match step:
             case JoinValues(schema=schema):
                 names.update(column.name for column in schema.columns)
-            case AlterTable(steps=((schema, _), *_) as steps):
+            case AlterTable(steps=((schema, _), *_) as steps) | RewriteTable(steps=((schema, _), *_) as steps):
                 names.update(column.name for column in schema.columns)
                 for _, change in steps:
                     match change:
@@ -191,8 +169,13 @@ def _held_step(step: Step, rules: NameRules) -> Step:
         case CreateTable(schema=schema):
             return replace(step, schema=held_schema(schema, rules))
         case AlterTable(steps=steps):
+            return replace(step, steps=_held_changes(steps, rules))
+        case RewriteTable(before=before, steps=steps, filled=filled):
             return replace(
-                step, steps=tuple((held_schema(schema, rules), _held_change(change, rules)) for schema, change in steps)
+                step,
+                before=held_schema(before, rules),
+                steps=_held_changes(steps, rules),
+                filled=tuple(_held_column(column, rules) for column in filled),
             )
         case JoinValues(schema=schema):
             return replace(step, schema=held_schema(schema, rules))
@@ -200,6 +183,12 @@ def _held_step(step: Step, rules: NameRules) -> Step:
             return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
         case _:
             assert_never(step)
+
+
+def _held_changes(
+    steps: tuple[tuple[InternalSchema, SchemaChange], ...], rules: NameRules
+) -> tuple[tuple[InternalSchema, SchemaChange], ...]:
+    return tuple((held_schema(schema, rules), _held_change(change, rules)) for schema, change in steps)
 
 
 def _held_change(change: SchemaChange, rules: NameRules) -> SchemaChange:

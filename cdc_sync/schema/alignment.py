@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 DECIDED = "decided"
 """Kind of what the operator said of one change while the table stood before it; nothing contradicts it."""
 
+SIDE_COLUMN = "side column"
+"""Kind of what planning says of a column that is kept beside the one that took its name with another type."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:

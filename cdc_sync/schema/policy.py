@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+IncompatibleTypes: TypeAlias = Literal["rewrite", "side_column", "pause"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,10 @@ class Policy:
             date that can be shown.
         truncate: the source table was emptied. `apply` empties the target, which keeps its history; `ignore` keeps
             the rows, which then are no longer those of the source; `pause` stops the table.
+        incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
+            converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
+            adds a new one; `pause` stops the table.
+        rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
     unproven_rename: Literal["add", "pause"] = "add"
@@ -30,3 +36,5 @@ class Policy:
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
+    incompatible_types: IncompatibleTypes = "rewrite"
+    rewrite_limit: int = 10 * 1024**3

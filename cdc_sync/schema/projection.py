@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
+from cdc_sync.schema.casts import needs_cast
 from cdc_sync.schema.internal import Column, Default, InternalSchema
 from cdc_sync.schema.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromColumn:
-    """The value comes from the event's column `name` and is converted from `source` to `target`."""
+    """The value comes from the event's column `name` and is converted from `source` to `target`.
+
+    Attributes:
+        casts: the types it goes through on the way, by checked casts as existing rows did, both ends included; empty
+            where `source` just widens to `target`.
+    """
 
     name: str
     id: int
     source: DataType
     target: DataType
+    casts: tuple[DataType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +47,32 @@ class Projection:
     columns: tuple[Entry, ...]
 
 
-def project(version: InternalSchema, head: InternalSchema) -> Projection:
+def project(version: InternalSchema, head: InternalSchema, between: Sequence[InternalSchema] = ()) -> Projection:
     """Map the columns of `version` to those of `head` by id; columns the head has dropped are left out.
 
     A column that is retired in the head but live in the version is read: a late event still has its value.
+
+    Args:
+        between: the versions that lead from one to the other, which tell the types a column had on the way.
     """
     live = {column.id: column for column in version.live}
-    return Projection(columns=tuple(_entry(live.get(column.id), column) for column in head.columns))
+    types: dict[int, list[DataType]] = {}
+    for schema in (version, *between, head):
+        for column in schema.columns:
+            types.setdefault(column.id, []).append(column.type)
+    return Projection(columns=tuple(_entry(live.get(column.id), column, types[column.id]) for column in head.columns))
 
 
-def _entry(old: Column | None, column: Column) -> Entry:
+def _entry(old: Column | None, column: Column, types: Sequence[DataType]) -> Entry:
     if old is not None:
-        return FromColumn(name=old.name, id=column.id, source=old.type, target=column.type)
+        return FromColumn(name=old.name, id=column.id, source=old.type, target=column.type, casts=_casts(types))
     return Constant(id=column.id, value=None if column.retired else column.initial, target=column.type)
+
+
+def _casts(types: Sequence[DataType]) -> tuple[DataType, ...]:
+    """Return the different types of a sequence, in order; none if no checked cast leads from one to the next."""
+    steps = tuple(type_ for type_, before in zip(types, (None, *types), strict=False) if type_ != before)
+    return steps if any(needs_cast(before, after) for before, after in pairwise(steps)) else ()
 
 
 def without_initials(projection: Projection) -> Projection:

@@ -18,6 +18,7 @@ from cdc_sync.debezium.conversions import WireColumn
 from cdc_sync.debezium.forms import Opaque
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, Entry, FromColumn
+from cdc_sync.spark.casting import through
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
@@ -37,7 +38,7 @@ from cdc_sync.spark.columns import (
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
-from cdc_sync.spark.fitting import fitted
+from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
 from cdc_sync.spark.position import position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
@@ -91,6 +92,7 @@ class _Compiler:
         self._given = converters
         self._converters = converters = tuple(item.converter for item in fits)
         self._lost = {index: item.lost for index, item in enumerate(fits) if item.lost is not None}
+        self._casts = casts_of(converters)
         # Converters that differ only in the positions they are for share a form, and its parsing.
         self._forms = tuple(dict.fromkeys((item.key_form, item.value_form) for item in converters))
         self._form_of = [self._forms.index((item.key_form, item.value_form)) for item in converters]
@@ -182,7 +184,7 @@ class _Compiler:
         return F.when(F.col(FORM) < 0, F.lit(TOO_LARGE)).otherwise(checked)
 
     def _problem_of(self, found: Group) -> Column:
-        return problem_of(found, self._lost)
+        return problem_of(found, self._lost, self._casts)
 
     def _by_form(self, of: Callable[[Group], Column]) -> Column:
         """Return a group's expression where the record is the group's; with one group no condition is evaluated."""
@@ -207,8 +209,8 @@ class _Compiler:
             match entry:
                 case Constant(value=value, target=target):
                     return literal(value, target)
-                case FromColumn(name=name, target=target):
-                    read = found.converted(name, before=before).cast(to_spark(target))
+                case FromColumn(name=name, target=target, casts=casts):
+                    read = through(found.converted(name, before=before), casts).cast(to_spark(target))
                     left_out = None if before else found.left_out(name)
                     return read if left_out is None else F.when(~left_out, read)
 
@@ -243,7 +245,7 @@ class _Compiler:
             # A constant is the same whichever group the record is of; a column is the group's, by its wire name.
             key: tuple[int, object] = (-1, entry)
             if isinstance(entry, FromColumn):
-                key = (found.index, found.field_of(entry.name))
+                key = (found.index, (found.field_of(entry.name), entry.casts))
             by_key.setdefault(key, []).append(index)
             if key not in chosen:
                 chosen[key] = of(found, entry)

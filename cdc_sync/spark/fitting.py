@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
 
 from cdc_sync.debezium.conversions import WireColumn, WireUnsupported, logical_type
+from cdc_sync.schema.casts import always_converts, needs_cast
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Projection
 from cdc_sync.schema.promote import can_promote
-from cdc_sync.schema.types import without_ids
+from cdc_sync.schema.types import DataType, without_ids
 from cdc_sync.spark.converter import Converter
+
+Casts: TypeAlias = Mapping[FromColumn, tuple[tuple[int, Converter], ...]]
+"""Checked casts that may find no place for a value, and the converters that need them, with their indexes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +56,27 @@ def fitted(converter: Converter) -> Fitted:
     return Fitted(converter=changed, lost=lost[0] if lost else None)
 
 
+def casts_of(converters: Sequence[Converter]) -> Casts:
+    """Return the columns whose values may have no place in the head."""
+    found: dict[FromColumn, list[tuple[int, Converter]]] = {}
+    for index, converter in enumerate(converters):
+        for entry in converter.projection.columns:
+            if isinstance(entry, FromColumn) and any(map(_may_lose, pairwise(entry.casts))):
+                found.setdefault(entry, []).append((index, converter))
+    return {entry: tuple(items) for entry, items in found.items()}
+
+
+def _may_lose(step: tuple[DataType, DataType]) -> bool:
+    return needs_cast(*step) and not always_converts(*step)
+
+
 def _fits(column: WireColumn | None, entry: FromColumn) -> bool:
     if column is None or isinstance(column.wire, WireUnsupported):
         return False
     shown, source, target = logical_type(column.wire), without_ids(entry.source), without_ids(entry.target)
-    # What the versions lead to is the plan's to decide; a type of another origin must widen to the head's.
-    return shown == source or can_promote(shown, target)
+    # What the versions lead to is the plan's to decide; a type of another origin must widen to the head's, by the way
+    # that the column's own took.
+    return shown == source or can_promote(shown, source if entry.casts else target)
 
 
 def _without(entry: Entry, gone: frozenset[str]) -> Entry:

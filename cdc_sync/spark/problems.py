@@ -10,11 +10,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.debezium.conversions import WireColumn, WireText, logical_type
+from cdc_sync.spark.casting import through
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import all_of, any_of, first_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import does_not_convert, raw_type
+from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
 from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import literal
@@ -40,12 +42,13 @@ LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
 
 
-def problem_of(group: Group, lost: Mapping[int, str]) -> Column:
+def problem_of(group: Group, lost: Mapping[int, str], casts: Casts) -> Column:
     """Return the first thing wrong with a record of the group.
 
     Args:
         group: of whose forms the record is.
         lost: by converter, the column whose values have no place in the head, see `fitting`.
+        casts: the checked casts between versions.
     """
     layout, decoding = group.layout, group.decoding
     op = layout.op()
@@ -72,6 +75,7 @@ def problem_of(group: Group, lost: Mapping[int, str]) -> Column:
     if decoding.refuse_ambiguous_null:
         checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
     checks += _lost(group)
+    checks += _uncast(group, casts)
     checks += [(condition, LOST + name) for name, condition in not_as_declared(group)]
     return first_of((condition, F.lit(text)) for condition, text in checks)
 
@@ -199,6 +203,22 @@ def _lost(group: Group) -> list[tuple[Column, str]]:
                 continue
             left_out = None if before else group.left_out(column.name)
             found.append((lost if left_out is None else lost & ~left_out, LOST + column.name))
+    return found
+
+
+def _uncast(group: Group, casts: Casts) -> list[tuple[Column, str]]:
+    """Return the checks of values that an older version's column has and the head's has no place for."""
+    found = []
+    members = {id(converter) for _, converter in group.members}
+    for before in (False, True) if group.decoding.images else (False,):
+        for entry, converters in casts.items():
+            mine = [index for index, converter in converters if id(converter) in members]
+            if not mine:
+                continue
+            value = group.converted(entry.name, before=before)
+            lost = F.col(READING).isin(*mine) & value.isNotNull() & through(value, entry.casts).isNull()
+            left_out = None if before else group.left_out(entry.name)
+            found.append((lost if left_out is None else lost & ~left_out, LOST + entry.name))
     return found
 
 

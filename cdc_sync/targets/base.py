@@ -25,11 +25,16 @@ class TargetState:
         version: the schema version its columns are stamped with; None if it has no stamp.
         progress: the marker of the newest commit that has one; None if none has.
         mode: what the table was made to hold; a table without a mode is from before there were two.
+        rows, size: how many rows there are, and bytes of data files; 0 where that is not known.
+        kept: the version that `Target.roll_back` leads to, None if nothing is kept.
     """
 
     version: int | None
     progress: Progress | None
     mode: Mode = "upsert"
+    rows: int = 0
+    size: int = 0
+    kept: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,14 @@ class Target(Protocol):
 
         Raises:
             TargetError: if the format refuses a step; nothing of that step is done then.
+        """
+        ...
+
+    def roll_back(self, name: TargetName) -> bool:
+        """Bring back rows, columns, stamp and progress of before the last `RewriteTable`, in one commit.
+
+        Returns:
+            False if they are not kept; nothing happens then.
         """
         ...
 

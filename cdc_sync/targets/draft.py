@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.explain import EmptyTable
+from cdc_sync.explain import DraftedStep, EmptyTable, RollBack
 from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import CreateTable, Migration, Step
+from cdc_sync.migrate.migration import CreateTable, Migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
@@ -24,7 +24,7 @@ class DraftTarget:
         self._target = target
         self._capabilities = capabilities
         self._states: dict[TargetName, TargetState] = {}
-        self._steps: dict[TargetName, list[Step | EmptyTable]] = {}
+        self._steps: dict[TargetName, list[DraftedStep]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -32,7 +32,7 @@ class DraftTarget:
         """Those of the target it stands for."""
         return self._capabilities
 
-    def steps(self, name: TargetName) -> tuple[Step | EmptyTable, ...]:
+    def steps(self, name: TargetName) -> tuple[DraftedStep, ...]:
         """Return what would be done, in order."""
         return tuple(self._steps.get(name, ()))
 
@@ -57,6 +57,12 @@ class DraftTarget:
         kept = None if state.progress is None else progress
         self._keep(name, migration.steps, replace(state, version=migration.version, progress=kept))
 
+    def roll_back(self, name: TargetName) -> bool:
+        """Keep that it would be done; the table is paused then, so nobody asks what it would hold."""
+        state = self.state(name) or TargetState(version=None, progress=None)
+        self._keep(name, (RollBack(),), state)
+        return True
+
     def write(self, name: TargetName, batch: Batch) -> None:
         """Keep the progress; nobody looks at the rows."""
         state = self.state(name) or TargetState(version=batch.progress.version, progress=None)
@@ -77,7 +83,7 @@ class DraftTarget:
         """Return the real commits."""
         return self._target.commits(name, limit)
 
-    def _keep(self, name: TargetName, steps: Sequence[Step | EmptyTable], state: TargetState) -> None:
+    def _keep(self, name: TargetName, steps: Sequence[DraftedStep], state: TargetState) -> None:
         with self._lock:
             self._steps.setdefault(name, []).extend(steps)
             self._states[name] = state

@@ -20,7 +20,7 @@ from structlog import get_logger
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.migrate.names import held_migration, held_name, held_schema
 from cdc_sync.naming import TargetName
@@ -32,6 +32,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal_sql, to_spark
 from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.iceberg_past import past_columns, states
+from cdc_sync.targets.iceberg_rewrite import converted_rows, kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg_schema import alter, widen
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
@@ -79,10 +80,15 @@ class IcebergTarget:
         table = self._load(name)
         stamp = table.properties().get(VERSION_PROPERTY)
         marker = self._newest_marker(table)
+        snapshot = table.currentSnapshot()
+        summary = {} if snapshot is None else snapshot.summary()
         return TargetState(
             version=int(stamp) if stamp is not None else None,
             progress=parse_progress(marker) if marker is not None else None,
             mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
+            rows=int(summary.get("total-records") or 0),
+            size=int(summary.get("total-files-size") or 0),
+            kept=kept_version(table),
         )
 
     def migrate(
@@ -109,8 +115,29 @@ class IcebergTarget:
                         transaction.commitTransaction()
                     except Py4JJavaError as error:
                         raise self._failure("migrate", name, error) from error
+                case RewriteTable():
+                    self._rewrite(name, step, migration, progress)
                 case Backfill():
                     self._backfill(name, step, progress)
+
+    def roll_back(self, name: TargetName) -> bool:
+        """Set the table's main branch and schema back to what the last rewrite kept."""
+        try:
+            return roll_back(self._jvm, self._load(name), VERSION_PROPERTY)
+        except Py4JJavaError as error:
+            raise self._failure("roll back", name, error) from error
+
+    def _rewrite(self, name: TargetName, step: RewriteTable, migration: Migration, progress: Progress) -> None:
+        table = self._load(name)
+        if table.properties().get(VERSION_PROPERTY) == str(migration.version):
+            return
+        metadata = [label for label, _ in METADATA] if table.properties().get(MODE_PROPERTY) == "append" else []
+        stamp = VERSION_PROPERTY, str(migration.version)
+        try:
+            rows = converted_rows(self._spark.table(self._sql_name(name)), step, migration.schema, metadata)
+            rewrite(self._spark, table, rows, step, stamp=stamp, progress=progress)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("rewrite", name, error) from error
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is a property of the snapshot this makes."""

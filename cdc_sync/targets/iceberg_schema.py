@@ -7,6 +7,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import ICEBERG, can_change_in_place
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -22,6 +23,7 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
+from cdc_sync.schema.evolve import left_neighbour
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import NESTED, DataType
 from cdc_sync.spark.types import to_spark
@@ -52,11 +54,16 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             return transaction.updateSchema().deleteColumn(column.name)
         case RenameColumn(old=old, new=new):
             return transaction.updateSchema().renameColumn(old, new)
-        case UpdateColumnType(id=id_, new=new_type):
+        case UpdateColumnType(id=id_, old=old_type, new=new_type):
             name = before.column(id_).name
             target = iceberg_type(jvm, new_type)
             if transaction.table().schema().findType(name).equals(target):
                 return None  # both are one Iceberg type: it has no 8 and 16 bit integers
+            if not can_change_in_place(ICEBERG, old_type, new_type):
+                # Another field of Iceberg's in the column's place: one field's type can only widen.
+                comment = before.column(id_).comment
+                update = transaction.updateSchema().deleteColumn(name).addColumn(None, name, target, comment)
+                return _place(update, name, before, left_neighbour(before, id_))
             return transaction.updateSchema().updateColumn(name, target)
         case UpdateColumnComment(id=id_, new=comment):
             return transaction.updateSchema().updateColumnDoc(before.column(id_).name, comment)

@@ -16,11 +16,12 @@ from structlog import get_logger
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import MEMORY, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.casting import converted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
@@ -55,6 +56,8 @@ class _Table:
     # What there was before each of the last writes, oldest first: a write replaces the rows, it never changes them.
     past: list[tuple[Progress | None, _Rows]] = field(default_factory=list)
     writes: int = 0
+    # What there was before the last rewrite: schema, version, progress, rows.
+    kept: tuple[InternalSchema, int, Progress | None, _Rows] | None = None
 
     def commit(self, rows: _Rows, progress: Progress) -> None:
         """Take other rows, and keep what there was for a while."""
@@ -84,7 +87,10 @@ class MemoryTarget:
         table = self._tables.get(name)
         if table is None:
             return None
-        return TargetState(version=table.version, progress=table.progress, mode=table.mode)
+        kept = None if table.kept is None else table.kept[1]
+        return TargetState(
+            version=table.version, progress=table.progress, mode=table.mode, rows=len(table.rows), kept=kept
+        )
 
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
@@ -105,8 +111,43 @@ class MemoryTarget:
                         for key, row in table.rows.items()
                     }
                     table.schema, table.version = migration.schema, migration.version
+                case RewriteTable():
+                    self._rewrite(name, step, migration, progress)
                 case Backfill(columns=columns):
                     self._backfill(name, columns, progress)
+
+    def _rewrite(self, name: TargetName, step: RewriteTable, migration: Migration, progress: Progress) -> None:
+        table = self._tables[name]
+        if table.version == migration.version:
+            return
+        held = [column for column in step.before.columns if any(column.id == it.id for it in migration.schema.columns)]
+        read = self.read(name, step.before, [column.id for column in held])
+        new = {column.id: column.type for column in migration.schema.columns}
+        values = read.select(
+            *(
+                converted(read[value_column(column.id)], column.type, new[column.id]).alias(str(column.id))
+                for column in held
+            )
+        )
+        labels = _METADATA if table.mode == "append" else ()
+        filled = _initials(step.filled)
+        rows = {
+            key: {label: old[label] for label in labels}
+            | filled
+            | {int(id_): value for id_, value in row.asDict(recursive=True).items()}
+            for (key, old), row in zip(table.rows.items(), _collected(name, values), strict=True)
+        }
+        table.kept = table.schema, table.version, table.progress, table.rows
+        table.rows, table.schema, table.version, table.progress = rows, migration.schema, migration.version, progress
+
+    def roll_back(self, name: TargetName) -> bool:
+        """Put back what there was."""
+        table = self._tables[name]
+        if table.kept is None:
+            return False
+        table.schema, table.version, table.progress, table.rows = table.kept
+        table.kept = None
+        return True
 
     def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
         table = self._tables[name]

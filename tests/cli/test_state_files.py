@@ -8,7 +8,13 @@ import pytest
 
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
-from cdc_sync.state import QuarantineCount, QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.rewritestate import Rollback, Unconverted, UnconvertedValue
+from cdc_sync.state import (
+    QuarantineCount,
+    QuarantinedRecord,
+    StateStore,
+    TableStatus,
+)
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
 PAUSED = TableStatus(
@@ -188,3 +194,23 @@ def test_a_damaged_quarantine_names_the_line(tmp_path: Path) -> None:
 
     with pytest.raises(HistoryError, match=r"Cannot read quarantined record quarantine/.*/4\.jsonl:2"):
         store.quarantine_counts()
+
+
+def test_what_a_rewrite_had_no_place_for_is_kept_once(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    value = UnconvertedValue(key={"id": "1"}, column="qty", value="größer")
+    found = Unconverted(version=3, counts={"qty": 1}, values=(value,))
+    for _ in range(2):
+        store.keep_unconverted(ORDERS, found)
+    assert store.unconverted(ORDERS) == (found,)
+    assert store.unconverted(TableId(database="shop", schema="inv", table="order")) == ()
+
+
+def test_a_rollback_is_asked_for_and_withdrawn(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    assert store.rollbacks() == {}
+    store.ask_rollback(Rollback(table=ORDERS, version=3))
+    assert store.rollbacks() == {ORDERS: Rollback(table=ORDERS, version=3)}
+    for _ in range(2):
+        store.withdraw_rollback(ORDERS)
+    assert store.rollbacks() == {}

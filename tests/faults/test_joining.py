@@ -569,7 +569,7 @@ def test_a_chain_of_renames_is_joined_from_its_end(shop: NewShop) -> None:
 
 
 def test_a_paused_table_is_joined_and_stays_before_its_change(shop: NewShop) -> None:
-    it = shop("paused")
+    it = shop("paused", rule=", policy: {incompatible_types: pause}")
     _fill(it.table, 4)
     it.run()
     it.table.rename_column("a", "b")

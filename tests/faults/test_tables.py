@@ -44,7 +44,7 @@ def test_tables_that_cannot_go_on_leave_the_others_alone_and_catch_up(pipeline: 
     for each in tables:
         each.insert(id=2, a="after")
         produce(each.topic, each.records)
-    lake = pipeline("stops", settings="policy: {unproven_rename: pause}")
+    lake = pipeline("stops", settings="policy: {unproven_rename: pause, incompatible_types: pause}")
 
     lake.run()
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, migration
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, RewriteTable, migration, stages
 from cdc_sync.schema.changes import AddColumn, RenameColumn
+from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
+from cdc_sync.schema.types import INT64
 from tests.history.versions import versions
 
 FIRST, ADDED, RENAMED = versions()
@@ -70,3 +74,29 @@ def test_columns_that_are_only_kept_are_not_filled() -> None:
 def test_a_version_without_changes_moves_the_stamp_all_the_same() -> None:
     again = replace(RENAMED, number=4, changes=())
     assert migration(RENAMED, RENAMED, again).steps == (AlterTable(steps=()),)
+
+
+def _retyped(version: Version) -> Version:
+    """The version after, in which a text that was there from the first on became a number."""
+    columns = tuple(replace(it, type=INT64) if it.id == 2 else it for it in version.schema.columns)
+    after = replace(version.schema, columns=columns)
+    changes = diff(version.schema, after)
+    return replace(version, number=version.number + 1, schema=after, changes=changes)
+
+
+def test_a_type_that_does_not_widen_rewrites_the_rows_and_fills_new_columns_on_the_way() -> None:
+    head = _retyped(RENAMED)
+    (step,) = migration(FIRST, FIRST, head).steps
+    assert isinstance(step, RewriteTable)
+    assert (step.version, step.before) == (1, FIRST.schema)
+    assert [column.id for column in step.filled] == [5]
+    assert migration(head, head, head).steps == ()
+    assert [type(step) for step in migration(FIRST, None, head).steps] == [AlterTable]
+
+
+def test_a_version_that_rewrites_is_reached_from_the_one_before_it() -> None:
+    history = History(table=FIRST.table, versions=(*versions(), _retyped(RENAMED)))
+    assert [version.number for version in stages(history, 1, ICEBERG)] == [3, 4]
+    assert [version.number for version in stages(history, 3, ICEBERG)] == [3, 4]
+    assert [version.number for version in stages(history, 4, ICEBERG)] == [4]
+    assert [version.number for version in stages(history, None, ICEBERG)] == [4]

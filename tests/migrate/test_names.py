@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from cdc_sync.errors import SchemaError
 from cdc_sync.migrate.capabilities import ICEBERG, MEMORY
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
-from cdc_sync.migrate.names import NameClash, NameRules, held_migration, held_name, held_schema, target_names
+from cdc_sync.migrate.namerules import NameRules
+from cdc_sync.migrate.names import NameClash, held_migration, held_name, held_schema, target_names
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, RetireColumn
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING, Field, ListType, StructType

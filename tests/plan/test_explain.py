@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdc_sync.explain import EmptyTable, ExplainedStep, explain
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues
+from cdc_sync.explain import EmptyTable, ExplainedStep, RollBack, explain
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -69,6 +69,18 @@ def test_what_rewrites_rows_says_so() -> None:
     joined = explain(JoinValues(schema=SCHEMA, into=1, joined=(2,), type=INT64, version=3), T)
     assert joined.cost == "rewrite"
     assert "`a b`" in joined.statements[0]
+
+
+def test_a_new_type_that_rewrites_rows_says_so() -> None:
+    change = UpdateColumnType(id=1, old=INT32, new=STRING)
+    step = RewriteTable(version=1, before=SCHEMA, steps=((SCHEMA, change),), filled=())
+    assert explain(step, T) == ExplainedStep(
+        kind="RewriteTable", cost="rewrite", statements=("ALTER TABLE shop.`odd.name` ALTER COLUMN id TYPE STRING",)
+    )
+
+
+def test_a_rollback_moves_the_table_back() -> None:
+    assert explain(RollBack(), T).cost == "metadata"
 
 
 def test_a_truncate_takes_files_away_and_reads_none() -> None:

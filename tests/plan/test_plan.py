@@ -13,7 +13,7 @@ from cdc_sync.plan import Refusal, TablePlan, plan_table
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.schema.policy import Policy
 from cdc_sync.sighting import Sighting
-from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, JSON, TEXT, column, decimal, struct
+from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, JSON, TEXT, array, column, decimal, struct
 from tests.plan.model import ROUTE, in_source_order, planned, sighting, sightings
 from tests.plan.tables import Table
 
@@ -225,17 +225,45 @@ class TestRefusals:
         several = [sighting(event, partitions=2) for event in events]
         assert "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
 
-    def test_an_incompatible_type_pauses_and_names_both(self) -> None:
+    def test_an_incompatible_type_pauses_if_it_shall_and_names_both(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
-        reason = refusal(t.row().plan()).reason
-        assert "column 'a' changed from INT to STRING" in reason
-        assert "iceberg cannot do in place" in reason
+        stops = replace(ROUTE, policy=Policy(incompatible_types="pause"))
+        found = refusal(t.row().plan(stops))
+        assert found.reason == "column 'a' changed from INT to STRING, which iceberg cannot do in place"
+        assert found.remedy.endswith("or set policy.incompatible_types: rewrite for the table")
+
+    def test_a_type_without_a_conversion_stands_beside_the_old_column(self) -> None:
+        t = Table()
+        t.alter_column("a", lambda _: column("a", array(TEXT)), convert=lambda _: None)
+        plan = t.row().plan()
+        assert plan.refusal is None
+        assert changes(plan)[0].startswith("a->a__retired_2")
+        names = [(item.name, item.id, item.retired) for item in plan.versions[1].schema.columns]
+        assert names == [("id", 1, False), ("a__retired_2", 2, True), ("a", 4, False), ("z", 3, False)]
+        (said,) = plan.warnings
+        assert "no value of the old type is one of the new type" in said
+
+    def test_a_type_that_converts_is_one_column_and_the_rule_is_told(self) -> None:
+        t = Table()
+        t.alter_column("a", lambda _: column("a", TEXT))
+        plan = t.row().plan()
+        assert [item.id for item in plan.versions[1].schema.columns] == [1, 2, 3]
+        assert plan.warnings == ()
+        (evidence,) = plan.versions[1].evidence
+        assert (evidence.subject, evidence.kind) == ("a", "rewrite")
+        assert evidence.text == "existing values are converted, INT to STRING: its decimal digits"
+
+    def test_a_key_that_may_lose_a_value_pauses(self) -> None:
+        t = Table(column("id", TEXT, optional=False), column("a", INT32))
+        t.alter_column("id", lambda _: column("id", INT32, optional=False))
+        found = refusal(t.row(id=7).plan())
+        assert found.reason.endswith("which iceberg cannot do in place, and rows are found by it")
 
     def test_what_comes_before_the_refused_change_is_planned(self) -> None:
         t = Table()
         t.add_column(column("n", INT32))
-        t.row().alter_column("a", lambda _: column("a", INT16))
+        t.row().alter_column("id", lambda _: column("id", INT16, optional=False))
         plan = t.row().row().plan()
         assert len(plan.versions) == 2
         stop = refusal(plan)

@@ -51,3 +51,14 @@ def test_a_changelog_has_no_values_for_columns_that_came_after_an_event() -> Non
     new = replace(BEFORE.columns[1], id=4, name="n", type=STRING, initial="x")
     projection = without_initials(project(BEFORE, replace(BEFORE, columns=(*BEFORE.columns, new), last_column_id=4)))
     assert projection.columns == (*project(BEFORE, BEFORE).columns, Constant(id=4, value=None, target=STRING))
+
+
+def test_a_late_row_takes_the_casts_of_all_versions_since() -> None:
+    a = BEFORE.columns[1]
+    text, number = (replace(BEFORE, columns=(BEFORE.columns[0], replace(a, type=type_))) for type_ in (STRING, INT64))
+    (_, entry) = project(BEFORE, number, [BEFORE, text, text]).columns
+    assert isinstance(entry, FromColumn)
+    assert entry.casts == (INT32, STRING, INT64)
+    (_, entry) = project(BEFORE, number).columns
+    assert isinstance(entry, FromColumn)
+    assert entry.casts == ()

@@ -1,0 +1,118 @@
+"""`docs/type-changes.md`: what becomes of a column whose type changed, for every pair of types, printed by the code.
+
+Written anew by `python -m cdc_sync.migrate.type_changes_page > docs/type-changes.md`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from typing_extensions import assert_never
+
+from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, decide_type_change
+from cdc_sync.schema.casts import Cast
+from cdc_sync.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT32,
+    INT64,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    DataType,
+    DecimalType,
+    ListType,
+    StructType,
+)
+
+TYPES: tuple[tuple[str, DataType], ...] = (
+    ("boolean", BOOLEAN),
+    ("int8", INT8),
+    ("int32", INT32),
+    ("int64", INT64),
+    ("float", FLOAT32),
+    ("double", FLOAT64),
+    ("decimal(10,2)", DecimalType(precision=10, scale=2)),
+    ("decimal(12,2)", DecimalType(precision=12, scale=2)),
+    ("decimal(10,4)", DecimalType(precision=10, scale=4)),
+    ("text", STRING),
+    ("bytes", BINARY),
+    ("date", DATE),
+    ("timestamp", TIMESTAMP),
+    ("timestamp with zone", TIMESTAMP_TZ),
+    ("array", ListType(element_id=0, element=INT32)),
+    ("struct", StructType(fields=())),
+)
+"""int16 is as int8, a map as an array; the two shorter decimals stand for more digits, and for another scale."""
+
+_HEAD = """\
+# Type changes
+
+What becomes of a column of an Iceberg table whose type changed at the source. This page is written from the tables that
+the program acts by (`cdc_sync/schema/casts.py`, `cdc_sync/migrate/typechange.py`), and a test compares them; another
+runs every pair on Iceberg, with edge values, and compares each value with what Python says.
+
+- `=` nothing to do. `in place`: Iceberg widens the column, no row is touched.
+- A number: existing rows are *rewritten* by the checked cast of that number below, with `policy.incompatible_types:
+  rewrite`, which is the default. Columns, rows, version and progress change in one commit. With `side_column` the old
+  column is kept with its data under the name `<name>__retired_<id>`, and a new one takes name and type; existing rows
+  read NULL in it. With `pause` the table waits.
+- `side`: no value of the one type is one of the other, so `rewrite` does as `side_column` does.
+- `w`: every value stays the same, and yet Iceberg cannot widen to the type, so the rows are rewritten.
+
+A value is converted only where every database that has the cast gives the same result. A stored value that has no place
+in the new type is not dropped in silence: the row has NULL there, `status` counts such values by column, the first
+thousand of each are written down with their rows' keys (`unconverted/` among the pipeline's files), and the whole state
+before the rewrite is kept in the table (the tag `cdc_sync_before_rewrite`) until the next one. `cdc-sync rollback`
+brings it back. Events of the old type that come late take the same cast; one whose value has no place is set aside.
+
+A column by which rows are found (of the key; every column of a table without one) is rewritten only if every value has
+a place and no two become one; else the table pauses. A target of more than `policy.rewrite_limit` bytes pauses first.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    return "\n".join([_HEAD, *_matrix(), "", *_rules()]) + "\n"
+
+
+def _matrix() -> Iterator[str]:
+    names = [name for name, _ in TYPES]
+    yield "| from \\ to | " + " | ".join(names) + " |"
+    yield "|---" * (len(names) + 1) + "|"
+    for name, old in TYPES:
+        yield f"| **{name}** | " + " | ".join(_cell(old, new) for _, new in TYPES) + " |"
+
+
+def _cell(old: DataType, new: DataType) -> str:
+    if old == new:
+        return "="
+    decided = decide_type_change(ICEBERG, "rewrite", old, new)
+    match decided:
+        case InPlace():
+            return "in place"
+        case Rewrite(cast=cast):
+            return "w" if cast is None else str(list(Cast).index(cast) + 1)
+        case SideColumn():
+            return "side"
+        case Stop():
+            return "pause"
+        case _:
+            assert_never(decided)
+
+
+def _rules() -> Iterator[str]:
+    yield "| | cast | what becomes of a value |"
+    yield "|---|---|---|"
+    for number, cast in enumerate(Cast, 1):
+        yield f"| {number} | {cast.value} | {cast.rule} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

@@ -1,0 +1,61 @@
+"""Stored values that have no place in their column's new type: how many there are, and the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdc_sync.schema.internal import Column
+from cdc_sync.schema.types import BinaryType, DataType
+from cdc_sync.spark.casting import has_no_place
+from cdc_sync.spark.columns import value_column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostValue:
+    """One of them, as text, with its row's key."""
+
+    column: str
+    key: Mapping[str, str]
+    value: str
+
+
+def count_lost(rows: DataFrame, columns: Sequence[tuple[Column, DataType]]) -> dict[str, int]:
+    """Count the values of each column that its new type has no place for, in one pass; columns without are left out.
+
+    Args:
+        rows: `value_column(id)` of each.
+        columns: each with its stored type, and the new type.
+    """
+    lost = (F.count_if(_lost(rows, column, new)).alias(str(place)) for place, (column, new) in enumerate(columns))
+    counts = rows.agg(*lost).collect()[0]
+    return {column.name: counts[str(place)] for place, (column, _) in enumerate(columns) if counts[str(place)]}
+
+
+def first_lost(
+    rows: DataFrame, column: Column, new: DataType, key: Sequence[Column], *, limit: int
+) -> tuple[LostValue, ...]:
+    """Return the first of a column's lost values, in no particular order."""
+    found = rows.where(_lost(rows, column, new)).limit(limit)
+    labels = [_text(rows, part).alias(f"k{place}") for place, part in enumerate(key)]
+    return tuple(
+        LostValue(
+            column=column.name,
+            key={part.name: row[f"k{place}"] for place, part in enumerate(key)},
+            value=row["value"],
+        )
+        for row in found.select(*labels, _text(rows, column).alias("value")).collect()
+    )
+
+
+def _lost(rows: DataFrame, column: Column, new: DataType) -> SparkColumn:
+    return has_no_place(rows[value_column(column.id)], column.type, new)
+
+
+def _text(rows: DataFrame, column: Column) -> SparkColumn:
+    value = rows[value_column(column.id)]
+    return F.base64(value) if isinstance(column.type, BinaryType) else value.cast("string")

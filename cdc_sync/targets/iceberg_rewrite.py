@@ -1,0 +1,137 @@
+"""New types for columns of an Iceberg table that has rows: schema, data, stamp and marker in one metadata commit.
+
+Spark writes the converted rows to the table as an open Iceberg transaction has it, which readers do not see; the
+transaction's commit is the change. A crash before leaves files that no metadata names. The snapshot before is kept by a
+tag, and what `roll_back` needs beside it by a table property, both in the same commit.
+
+Source: Iceberg's `StagedSparkTable` writes to `Transaction.table()` in the same way, for REPLACE TABLE AS SELECT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_sync.migrate.migration import RewriteTable
+from cdc_sync.progress import PROPERTY, Progress
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.casting import converted
+from cdc_sync.spark.quote import quoted
+from cdc_sync.spark.types import literal
+from cdc_sync.targets.iceberg_schema import alter
+
+TAG = "cdc_sync_before_rewrite"
+"""Keeps the newest snapshot before the last rewrite from being expired."""
+_BEFORE_PROPERTY = "cdc_sync.before-rewrite"
+
+
+def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, metadata: Sequence[str]) -> DataFrame:
+    """Return the rows of a table as they are after a step, columns in order, a changelog's own behind them."""
+    before, filled = {column.id: column for column in step.before.columns}, {column.id for column in step.filled}
+
+    def value(column: Column) -> SparkColumn:
+        old = before.get(column.id)
+        if old is None:
+            return literal(column.initial if column.id in filled else None, column.type)
+        held = rows[quoted(old.name)]
+        return held if old.type == column.type else converted(held, old.type, column.type)
+
+    return rows.select(*(value(column).alias(column.name) for column in after.columns), *metadata)
+
+
+def rewrite(
+    spark: SparkSession,
+    table: Any,
+    rows: DataFrame,
+    step: RewriteTable,
+    *,
+    stamp: tuple[str, str],
+    progress: Progress,
+) -> None:
+    """Commit the changes of a step and `rows` as all the table has.
+
+    Args:
+        table: Iceberg's, as it was when `rows` were read from it.
+        rows: what `converted_rows` returns.
+        stamp: the property that says which version the columns are of.
+        progress: what the rows contain.
+    """
+    jvm: Any = spark._jvm
+    held = table.currentSnapshot().snapshotId()
+    transaction = table.newTransaction()
+    alter(jvm, transaction, step.steps)
+    _keep(transaction, held)
+    options = {
+        f"snapshot-property.{PROPERTY}": progress.to_text(),
+        # Whatever another writer commits meanwhile fails this, instead of being replaced.
+        "isolation-level": "serializable",
+        "validate-from-snapshot-id": str(held),
+    }
+    _overwrite(spark, transaction.table(), rows, options)
+    update = transaction.updateProperties()
+    kept = {"version": step.version, "snapshot": held, "schema": table.schema().schemaId()}
+    update.set(_BEFORE_PROPERTY, json.dumps(kept)).set(*stamp).commit()
+    transaction.commitTransaction()
+
+
+def _keep(transaction: Any, snapshot: int) -> None:
+    snapshots = transaction.manageSnapshots()
+    exists = transaction.table().refs().containsKey(TAG)
+    (snapshots.replaceTag if exists else snapshots.createTag)(TAG, snapshot).commit()
+
+
+def _overwrite(spark: SparkSession, table: Any, rows: DataFrame, options: dict[str, str]) -> None:
+    """Replace all rows of a table that no catalog knows: the data frame's own writer takes names only."""
+    jvm: Any = spark._jvm
+    java_options = jvm.java.util.HashMap()
+    for key, value in options.items():
+        java_options.put(key, value)
+    none = jvm.scala.Option.empty()
+    target = jvm.org.apache.iceberg.spark.source.SparkTable(table, False)
+    relation = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(target, none, none)
+    plan = jvm.org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression.byName(
+        relation,
+        rows._jdf.queryExecution().analyzed(),
+        jvm.org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral(),
+        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_options),
+    )
+    mode = jvm.org.apache.spark.sql.execution.CommandExecutionMode.ALL()
+    spark._jsparkSession.sessionState().executePlan(plan, mode).assertCommandExecuted()
+
+
+def kept_version(table: Any) -> int | None:
+    """Return the version that `roll_back` leads to, None if nothing is kept."""
+    kept = _kept(table)
+    return None if kept is None else kept["version"]
+
+
+def _kept(table: Any) -> dict[str, int] | None:
+    text = table.properties().get(_BEFORE_PROPERTY)
+    if text is None:
+        return None
+    kept: dict[str, int] = json.loads(text)
+    return kept if table.snapshot(kept["snapshot"]) is not None else None
+
+
+def roll_back(jvm: Any, table: Any, stamp_property: str) -> bool:
+    """Bring back rows and columns of before the last rewrite, in one commit; return whether they are kept.
+
+    Column ids are Iceberg's of then, too: the schema of then is still part of the table's metadata.
+    """
+    operations = table.operations()
+    base = operations.refresh()
+    kept = _kept(table)
+    if kept is None:
+        return False
+    properties = jvm.java.util.HashMap()
+    properties.put(stamp_property, str(kept["version"]))
+    gone = jvm.java.util.HashSet()
+    gone.add(_BEFORE_PROPERTY)
+    builder = jvm.org.apache.iceberg.TableMetadata.buildFrom(base).setCurrentSchema(kept["schema"])
+    builder = builder.setBranchSnapshot(kept["snapshot"], "main").removeRef(TAG)
+    operations.commit(base, builder.setProperties(properties).removeProperties(gone).build())
+    return True

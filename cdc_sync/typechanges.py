@@ -1,0 +1,84 @@
+"""What planning makes of the type changes of one event: what is rewritten, kept aside, or refused, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from typing_extensions import assert_never
+
+from cdc_sync.migrate.capabilities import Capabilities
+from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
+from cdc_sync.naming import Route
+from cdc_sync.refused import Refused
+from cdc_sync.schema.alignment import SIDE_COLUMN, Evidence
+from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.wording import type_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChanges:
+    """The type changes of one event.
+
+    Attributes:
+        sides: by column id, why the old column is kept beside a new one.
+        evidence: what the history says of those that are not done in place.
+        refused: the first that stops the table, None if none does.
+    """
+
+    sides: dict[int, str]
+    evidence: tuple[Evidence, ...]
+    refused: Refused | None = None
+
+
+def type_changes(
+    changes: Iterable[SchemaChange], before: InternalSchema, route: Route, capabilities: Capabilities
+) -> TypeChanges:
+    """Decide about all type changes among `changes`, which lead on from `before`."""
+    sides: dict[int, str] = {}
+    evidence: list[Evidence] = []
+    for change, decided in _decided(changes, before, route, capabilities):
+        name = before.column(change.id).name
+        types = f"{type_text(change.old)} to {type_text(change.new)}"
+        match decided:
+            case InPlace():
+                continue
+            case Rewrite(cast=cast):
+                rule = "each has the same value" if cast is None else cast.rule
+                evidence.append(
+                    Evidence(subject=name, kind="rewrite", text=f"existing values are converted, {types}: {rule}")
+                )
+            case SideColumn(reason=reason):
+                sides[change.id] = reason
+                text = (
+                    f"changed from {types} ({reason}): kept with its data, and existing rows read NULL in the new one"
+                )
+                evidence.append(Evidence(subject=name, kind=SIDE_COLUMN, text=text))
+            case Stop(reason=reason):
+                refused = Refused(
+                    reason=f"column {name!r} changed from {types}, {reason}",
+                    remedy=_remedy(route),
+                )
+                return TypeChanges(sides={}, evidence=(), refused=refused)
+            case _:
+                assert_never(decided)
+    return TypeChanges(sides=sides, evidence=tuple(evidence))
+
+
+def _decided(
+    changes: Iterable[SchemaChange], before: InternalSchema, route: Route, capabilities: Capabilities
+) -> Iterator[tuple[UpdateColumnType, TypeChange]]:
+    for change in changes:
+        if isinstance(change, UpdateColumnType):
+            key = before.primary_key
+            identifies = not route.append and (change.id in key or not key)
+            policy = route.policy.incompatible_types
+            yield change, decide_type_change(capabilities, policy, change.old, change.new, identifies=identifies)
+
+
+def _remedy(route: Route) -> str:
+    remedy = "change the type back at the source, or snapshot the table again into a new target"
+    if route.policy.incompatible_types == "pause":
+        return f"{remedy}, or set policy.incompatible_types: rewrite for the table"
+    return remedy
