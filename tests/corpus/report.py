@@ -18,7 +18,6 @@ AWAITED: tuple[tuple[str, str], ...] = (
     ("existing rows hold in the new column", "what existing rows hold (function default)"),
     ("generated or excluded column", "column evidence"),
     ("the key changed from", "key change"),
-    ("truncated", "whole-table change (truncate)"),
     ("a row that the target never had", "whole-table change (rename)"),
     ("' changed from", "incompatible type"),
 )
