@@ -66,6 +66,8 @@ def _defaults() -> dict[str, str]:
         "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
         "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
         "spark.sql.adaptive.enabled": "false",
+        # What Spark infers from many aliases grows exponentially: planning a table of all types took minutes.
+        "spark.sql.constraintPropagation.enabled": "false",
         # Spark's list without Kafka, whose old source makes two copies of every record on its way.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         # Row structs of wide tables are part of plans; printing them costs more than the batch.
