@@ -14,7 +14,7 @@ from cdc_sync.samples import read_sample
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_BACK = 4
-_FAR_BACK = 1000
+FAR_BACK = 1000
 """Records: other tables of the topic may lie between."""
 
 Lsns = Mapping[int, int]
@@ -72,7 +72,7 @@ def source_at(context: Context, topic: str, partition: int, offset: int) -> Sour
 
 def position_before(context: Context, table: TableId, topic: str, partition: int, end: int) -> SourcePosition | None:
     """Return the position of the table's last event before an offset, None if there is none near it."""
-    for offset in range(end - 1, max(-1, end - _FAR_BACK), -1):
+    for offset in range(end - 1, max(-1, end - FAR_BACK), -1):
         source = source_at(context, topic, partition, offset)
         if source is not None and source.table == table:
             return source.position

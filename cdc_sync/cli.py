@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -18,6 +18,8 @@ from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.reports import Plan
 from cdc_sync.signals import INTERRUPTED, interruptible
+
+_Result = TypeVar("_Result")
 
 USAGE = 2
 """Exit code for a command line that cannot be understood, the same as for such a configuration."""
@@ -93,17 +95,14 @@ def plan(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbos
 
     Ends with 0 if nothing would change, with 2 if something would, and with 5 if a table would pause.
     """
-    codes: list[int] = []
 
     def command(loaded: Config) -> Plan:
         # It is the run's own code that speaks, of things that do not happen.
         log.configure(as_json=as_json, verbose=verbose, secrets=tuple(loaded.secrets), only_errors=True)
-        found = commands.plan(loaded)
-        codes.append(found.exit_code)
-        return found
+        return commands.plan(loaded)
 
-    _with_config(ctx, config, as_json, verbose, command)
-    raise typer.Exit(codes[0])
+    found = _with_config(ctx, config, as_json, verbose, command)
+    raise typer.Exit(found.exit_code)
 
 
 @app.command()
@@ -249,17 +248,15 @@ def _style(ctx: typer.Context, as_json: bool, verbose: bool) -> _Style:
 
 
 def _with_config(
-    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], object]
-) -> None:
+    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], _Result]
+) -> _Result:
     style = _style(ctx, as_json, verbose)
-    loaded: list[Config] = []
-    _guarded(style, (), lambda: loaded.append(load_config(path)), quiet=True)
-    config = loaded[0]
-    _guarded(style, tuple(config.secrets), lambda: command(config))
+    config = _guarded(style, (), lambda: load_config(path), quiet=True)
+    return _guarded(style, tuple(config.secrets), lambda: command(config))
 
 
-def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], object], *, quiet: bool = False) -> None:
-    """Do the work and print its result; turn a failure into one line and an exit code."""
+def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], _Result], *, quiet: bool = False) -> _Result:
+    """Do the work, print its result and return it; turn a failure into one line and an exit code."""
     log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
     try:
         value = work()
@@ -275,7 +272,7 @@ def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], object
     else:
         if not quiet:
             output.show(value, as_json=style.as_json, secrets=secrets)
-        return
+        return value
     if style.verbose:
         sys.stderr.write(redact("".join(traceback.format_exception(cause)), secrets))
     output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)

@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable, Step
 from cdc_sync.migrate.modes import METADATA
 from cdc_sync.naming import TargetName
+from cdc_sync.quote import quoted
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -128,4 +129,5 @@ def _place(before: InternalSchema, after: int | None) -> str:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
+    """Return a name as people write it: quoted only where it has to be."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else quoted(name)

@@ -29,8 +29,8 @@ def find_unconverted(context: Context, target: TargetName, migration: Migration,
         rows = context.target.read(target, step.before, tuple(ids))
         counts = count_lost(rows, columns)
         for column, new in columns:
-            for lost in first_lost(rows, column, new, key, limit=_KEPT) if column.name in counts else ():
-                values.append(UnconvertedValue(key=lost.key, column=lost.column, value=lost.value))
+            if column.name in counts:
+                values += first_lost(rows, column, new, key, limit=_KEPT)
     values.sort(key=lambda item: (item.column, sorted(item.key.items())))
     return Unconverted(version=migration.version, counts=counts, values=tuple(values))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from cdc_sync.bounds import FAR_BACK
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
 from cdc_sync.errors import TransientError, WireError
@@ -24,7 +25,6 @@ from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, sur
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_AHEAD = 50
-_LOOK_BACK = 1000
 
 
 def sightings_of(
@@ -185,7 +185,7 @@ def sample(context: Context, at: KafkaPosition) -> Record:
 
 def flattened_before(context: Context, item: OffsetRange) -> str | None:
     """Return the digest of the newest flattened event before a range, None if there is none near it."""
-    for offset in range(item.start - 1, max(-1, item.start - _LOOK_BACK), -1):
+    for offset in range(item.start - 1, max(-1, item.start - FAR_BACK), -1):
         record = context.kafka.peek(item.topic, item.partition, offset)
         if record is not None and record.value:
             known = context.book.learn(record.key, record.value, record.headers)

@@ -215,8 +215,7 @@ class TableSync(TableTruncation):
     def _write_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> bool:
         """Write ranges to the head; return whether there was anything of the table in them."""
         assert self.history is not None
-        found = self._shown_in(ranges, frozenset(stretch.digest for stretch in stretches))
-        mine = found or self._for_deletes(ranges)
+        mine = frozenset(stretch.digest for stretch in stretches) or self._for_deletes(ranges)
         converters = converters_for(self.history, self.route, self._known(mine), stretches)
         if not ranges or not converters:
             return False

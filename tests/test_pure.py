@@ -24,9 +24,10 @@ PURE = (
     "cdc_sync.limits",
     "cdc_sync.truncation",
     "cdc_sync.explain",
+    "cdc_sync.rewritestate",
     "cdc_sync.schemabook",
     "cdc_sync.testing",
-    "cdc_sync.spark.quote",
+    "cdc_sync.quote",
     "cdc_sync.spark.connectors",
 )
 REFUSED = ("pyspark", "py4j", "confluent_kafka", "pydantic", "obstore", "fastavro", "yaml", "structlog")

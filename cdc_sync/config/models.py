@@ -115,7 +115,7 @@ class PolicyDefaults(_Section):
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
-    incompatible_types: Literal["rewrite", "side_column", "pause"] = "pause"
+    incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 

@@ -60,9 +60,9 @@ runs every pair on Iceberg, with edge values, and compares each value with what 
 
 - `=` nothing to do. `in place`: Iceberg widens the column, no row is touched.
 - A number: existing rows are *rewritten* by the checked cast of that number below, with `policy.incompatible_types:
-  rewrite`. Columns, rows, version and progress change in one commit. With `side_column` the old
+  rewrite`, the default. Columns, rows, version and progress change in one commit. With `side_column` the old
   column is kept with its data under the name `<name>__retired_<id>`, and a new one takes name and type; existing rows
-  read NULL in it. With `pause`, the default, the table waits.
+  read NULL in it. With `pause` the table waits.
 - `side`: no value of the one type is one of the other, so `rewrite` does as `side_column` does.
 - `w`: every value stays the same, and yet Iceberg cannot widen to the type, so the rows are rewritten.
 

@@ -36,5 +36,5 @@ class Policy:
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
-    incompatible_types: IncompatibleTypes = "pause"
+    incompatible_types: IncompatibleTypes = "rewrite"
     rewrite_limit: int = 10 * 1024**3

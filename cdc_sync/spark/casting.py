@@ -18,6 +18,7 @@ from cdc_sync.schema.casts import Cast, cast_between, needs_cast
 from cdc_sync.schema.promote import INTEGER_DIGITS, MAX_PRECISION
 from cdc_sync.schema.types import DataType, DecimalType, FloatType, IntegerType, TimestampType
 from cdc_sync.spark.conditions import first_of
+from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import to_spark
 
 _DATE = (
@@ -89,8 +90,7 @@ def _cast(cast: Cast, value: Column, old: DataType, new: DataType) -> Column:
         case Cast.TEXT_TO_DECIMAL:
             return _text_to_decimal(_trimmed(value), new)
         case Cast.BINARY_TO_TEXT:
-            text = value.cast("string")
-            return F.when(F.encode(text, "UTF-8") == value, text)
+            return F.when(is_text(value), value.cast("string"))
         case Cast.TEXT_TO_DATE:
             return _matching(_trimmed(value), _DATE).cast(target)
         case Cast.TIMESTAMP_TO_TEXT:

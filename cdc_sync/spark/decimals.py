@@ -32,10 +32,7 @@ _NONZERO, _NEGATED = "123456789ABCDEF", "FEDCBA987654321"
 
 
 def decimal_of(value: Column, precision: int, scale: int) -> Column:
-    """Decode a decimal of at most 38 digits: as Avro bytes, whose decimals are the same. NULL if it is longer.
-
-    An Avro byte string is its length as a zig-zag varint (one byte, twice the length, below 64) and the bytes.
-    """
+    """Decode a decimal of at most 38 digits: as Avro bytes, whose decimals are the same. NULL if it is longer."""
     usable = F.length(value).between(1, _MOST_BYTES)
     return from_avro(F.when(usable, _in_avro(value, b"")), json.dumps(_avro_type(precision, scale)), _PERMISSIVE)
 

@@ -147,7 +147,7 @@ class Group:
         """Return the columns that `converted` refers to: a value and the check that it was not lost share them."""
         found: list[Column] = []
         decimals: dict[str, tuple[Column, int, int]] = {}
-        for before in (False, True) if self.decoding.images else (False,):
+        for before in self.sides:
             for field in self.columns:
                 name, raw = self._decoded_name(field, before=before), self.raw(field, before=before)
                 shared, decode = self._decimal(field), self._decoder(field)
@@ -172,11 +172,17 @@ class Group:
 
     def texts(self) -> list[Column]:
         """Return the values that are texts only if their bytes are: Avro's, which no parser has looked at."""
-        if self.wire_format != "avro":
-            return []
-        befores = (False, True) if self.decoding.images else (False,)
-        fields = [field for field, column in self.columns.items() if isinstance(column.wire, WireText)]
-        return [self.raw(field, before=before) for before in befores for field in fields]
+        fields = [field for field in self.columns if self.may_be_no_text(field)]
+        return [self.raw(field, before=before) for before in self.sides for field in fields]
+
+    def may_be_no_text(self, field: str) -> bool:
+        """Return whether a field's text is one only if its bytes are; JSON's texts went through the parser."""
+        return self.wire_format == "avro" and isinstance(self.columns[field].wire, WireText)
+
+    @property
+    def sides(self) -> tuple[bool, ...]:
+        """Which rows of an event are read: the one after the change, and with full images the one before it (True)."""
+        return (False, True) if self.decoding.images else (False,)
 
     @property
     def are_text(self) -> Column:

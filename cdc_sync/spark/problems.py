@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, WireText, logical_type
+from cdc_sync.debezium.conversions import WireColumn, logical_type
 from cdc_sync.spark.casting import through
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import all_of, any_of, first_of
@@ -191,13 +191,12 @@ def _ambiguous_null(group: Group, converter: Converter) -> _Check:
 
 
 def _lost(group: Group) -> list[tuple[Column, str]]:
-    found, decoding = [], group.decoding
-    for before in (False, True) if decoding.images else (False,):
+    found = []
+    for before in group.sides:
         for field, column in group.columns.items():
             raw, converted = group.raw(field, before=before), group.converted(column.name, before=before)
-            lost = does_not_convert(column.wire, raw, converted, group.wire_format, decoding)
-            if group.wire_format == "avro" and isinstance(column.wire, WireText):
-                # JSON's texts went through the parser.
+            lost = does_not_convert(column.wire, raw, converted, group.wire_format, group.decoding)
+            if group.may_be_no_text(field):
                 lost = ~group.are_text & ~F.coalesce(is_text(raw.cast("binary")), F.lit(True))
             if lost is None:
                 continue
@@ -210,7 +209,7 @@ def _uncast(group: Group, casts: Casts) -> list[tuple[Column, str]]:
     """Return the checks of values that an older version's column has and the head's has no place for."""
     found = []
     members = {id(converter) for _, converter in group.members}
-    for before in (False, True) if group.decoding.images else (False,):
+    for before in group.sides:
         for entry, converters in casts.items():
             mine = [index for index, converter in converters if id(converter) in members]
             if not mine:

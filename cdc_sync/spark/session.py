@@ -13,6 +13,7 @@ from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
+from cdc_sync.spark.gateway import remember_names
 
 _ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -37,6 +38,7 @@ def build_session(config: Config) -> SparkSession:
     for key, value in _REQUIRED.items():
         spark.conf.set(key, value)
     _check_connectors(spark)
+    remember_names(spark._jvm)
     return spark
 
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from cdc_sync.rewritestate import UnconvertedValue
 from cdc_sync.schema.internal import Column
 from cdc_sync.schema.types import BinaryType, DataType
 from cdc_sync.spark.casting import has_no_place
 from cdc_sync.spark.columns import value_column
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostValue:
-    """One of them, as text, with its row's key."""
-
-    column: str
-    key: Mapping[str, str]
-    value: str
 
 
 def count_lost(rows: DataFrame, columns: Sequence[tuple[Column, DataType]]) -> dict[str, int]:
@@ -38,12 +29,13 @@ def count_lost(rows: DataFrame, columns: Sequence[tuple[Column, DataType]]) -> d
 
 def first_lost(
     rows: DataFrame, column: Column, new: DataType, key: Sequence[Column], *, limit: int
-) -> tuple[LostValue, ...]:
-    """Return the first of a column's lost values, in no particular order."""
-    found = rows.where(_lost(rows, column, new)).limit(limit)
+) -> tuple[UnconvertedValue, ...]:
+    """Return the first of a column's lost values, in their keys' order: the same ones when asked again."""
+    order = [rows[value_column(part.id)] for part in (*key, column)]
+    found = rows.where(_lost(rows, column, new)).sort(*order).limit(limit)
     labels = [_text(rows, part).alias(f"k{place}") for place, part in enumerate(key)]
     return tuple(
-        LostValue(
+        UnconvertedValue(
             column=column.name,
             key={part.name: row[f"k{place}"] for place, part in enumerate(key)},
             value=row["value"],

@@ -25,9 +25,9 @@ from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.migrate.names import held_migration, held_name, held_schema
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, Progress, parse_progress
+from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal_sql, to_spark
 from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join

@@ -9,9 +9,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
 from cdc_sync.progress import PROPERTY, parse_progress
+from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.base import Commit, same_offsets
 

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.migrate.migration import RewriteTable
 from cdc_sync.progress import PROPERTY, Progress
+from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.spark.casting import converted
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.iceberg_schema import alter
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cdc_sync.migrate.capabilities import can_compare
 from cdc_sync.migrate.migration import JoinValues
+from cdc_sync.quote import quoted
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.quote import quoted
 
 
 def join_said_statement(table: str, view: str, step: JoinValues) -> str:

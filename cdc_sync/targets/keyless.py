@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.whole_rows import NET
 
 _RANK = "rank"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cdc_sync.quote import quoted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
 

@@ -34,7 +34,6 @@ from tests.faults.pipeline import Pipeline, assert_equal
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 
-REWRITE = "policy: {incompatible_types: rewrite}"
 _CENT = Decimal("0.01")
 
 
@@ -109,9 +108,7 @@ def _alter(shop: Shop) -> None:
 def test_every_kind_at_once_then_again_then_late_events_then_all_in_one_batch(
     pipeline: NewPipeline, produce: Produce, tmp_path: Path
 ) -> None:
-    shop = Shop(
-        pipeline("types-all", rules="[{pattern: '.*', renames: {r: q}}]", settings=REWRITE), produce, *_columns()
-    )
+    shop = Shop(pipeline("types-all", rules="[{pattern: '.*', renames: {r: q}}]"), produce, *_columns())
     _open(shop.table)
     shop.table.insert(id=30, i=30, t="30", r=30)
     shop.table.insert(id=31, i=31, t="thirty", r=31)
@@ -164,7 +161,7 @@ class _Killed(Exception):
 def test_killed_anywhere_on_the_way_it_ends_the_same(
     pipeline: NewPipeline, produce: Produce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = Shop(pipeline("types-killed", settings=REWRITE), produce, column("t", TEXT))
+    shop = Shop(pipeline("types-killed"), produce, column("t", TEXT))
     for number, text in enumerate(("1", "two", "3"), 1):
         shop.table.insert(id=number, t=text)
     shop.run()
@@ -205,7 +202,7 @@ def _kill(patched: pytest.MonkeyPatch, point: str, when: str) -> None:
 
 
 def test_a_rewrite_is_rolled_back_and_carried_out_again(pipeline: NewPipeline, produce: Produce) -> None:
-    shop = Shop(pipeline("types-back", settings=REWRITE), produce, column("t", TEXT))
+    shop = Shop(pipeline("types-back"), produce, column("t", TEXT))
     for number, text in enumerate(("1", "two", "3"), 1):
         shop.table.insert(id=number, t=text)
     shop.run()
@@ -233,7 +230,7 @@ def test_a_rewrite_is_rolled_back_and_carried_out_again(pipeline: NewPipeline, p
 
 def test_a_large_table_asks_before_it_is_rewritten(pipeline: NewPipeline, produce: Produce) -> None:
     shop = Shop(
-        pipeline("types-large", settings="policy: {incompatible_types: rewrite, rewrite_limit: 10}"),
+        pipeline("types-large", settings="policy: {rewrite_limit: 10}"),
         produce,
         column("t", INT32),
     )
@@ -245,7 +242,7 @@ def test_a_large_table_asks_before_it_is_rewritten(pipeline: NewPipeline, produc
     assert (status.state, status.version) == ("paused", 1)
     assert "1 rows," in (status.reason or "")
     assert "minutes; policy.rewrite_limit is 10" in (status.reason or "")
-    shop.lake = replace(shop.lake, settings=REWRITE)
+    shop.lake = replace(shop.lake, settings="")
     assert shop.run().state == "running"
     assert_equal(shop.lake, shop.table)
 
@@ -266,7 +263,7 @@ def test_a_side_column_keeps_the_old_one_with_its_data(pipeline: NewPipeline, pr
 
 def test_a_changelog_and_a_type_without_a_conversion(pipeline: NewPipeline, produce: Produce) -> None:
     shop = Shop(
-        pipeline("types-log", rules="[{pattern: '.*', mode: append}]", settings=REWRITE),
+        pipeline("types-log", rules="[{pattern: '.*', mode: append}]"),
         produce,
         column("a", INT32),
         column("b", INT32),
@@ -283,7 +280,7 @@ def test_a_changelog_and_a_type_without_a_conversion(pipeline: NewPipeline, prod
 
 
 def test_rows_are_still_found_by_a_key_of_another_type(pipeline: NewPipeline, produce: Produce) -> None:
-    shop = Shop(pipeline("types-key", settings=REWRITE), produce, column("a", INT32))
+    shop = Shop(pipeline("types-key"), produce, column("a", INT32))
     for number in range(1, 5):
         shop.table.insert(id=number, a=number)
     shop.run()

@@ -18,7 +18,7 @@ from tests.plan.model import ROUTE, in_source_order, planned, sighting, sighting
 from tests.plan.tables import Table
 
 PAUSE = replace(ROUTE, policy=Policy(unproven_rename="pause"))
-REWRITE = replace(ROUTE, policy=Policy(incompatible_types="rewrite"))
+STRICT = replace(ROUTE, policy=Policy(incompatible_types="pause"))
 
 
 def changes(plan: TablePlan) -> list[str]:
@@ -229,14 +229,14 @@ class TestRefusals:
     def test_an_incompatible_type_pauses_and_names_both(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
-        found = refusal(t.row().plan())
+        found = refusal(t.row().plan(STRICT))
         assert found.reason == "column 'a' changed from INT to STRING, which iceberg cannot do in place"
         assert found.remedy.endswith("or set policy.incompatible_types: rewrite for the table")
 
     def test_a_type_without_a_conversion_stands_beside_the_old_column(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", array(TEXT)), convert=lambda _: None)
-        plan = t.row().plan(REWRITE)
+        plan = t.row().plan()
         assert plan.refusal is None
         assert changes(plan)[0].startswith("a->a__retired_2")
         names = [(item.name, item.id, item.retired) for item in plan.versions[1].schema.columns]
@@ -247,7 +247,7 @@ class TestRefusals:
     def test_a_type_that_converts_is_one_column_and_the_rule_is_told(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
-        plan = t.row().plan(REWRITE)
+        plan = t.row().plan()
         assert [item.id for item in plan.versions[1].schema.columns] == [1, 2, 3]
         assert plan.warnings == ()
         (evidence,) = plan.versions[1].evidence
@@ -257,7 +257,7 @@ class TestRefusals:
     def test_a_key_that_may_lose_a_value_pauses(self) -> None:
         t = Table(column("id", TEXT, optional=False), column("a", INT32))
         t.alter_column("id", lambda _: column("id", INT32, optional=False))
-        found = refusal(t.row(id=7).plan(REWRITE))
+        found = refusal(t.row(id=7).plan())
         assert found.reason.endswith("which iceberg cannot do in place, and rows are found by it")
 
     def test_what_comes_before_the_refused_change_is_planned(self) -> None:

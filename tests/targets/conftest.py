@@ -18,9 +18,9 @@ from cdc_sync.history.revision import Version
 from cdc_sync.migrate.migration import Migration, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
+from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
-from cdc_sync.spark.quote import quoted
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target

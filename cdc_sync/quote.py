@@ -1,4 +1,4 @@
-"""The only place where a name from outside becomes part of a SQL text."""
+"""The only place where a name from outside becomes part of a Spark SQL text."""
 
 from __future__ import annotations
 
