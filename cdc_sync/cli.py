@@ -170,6 +170,32 @@ def rollback(
 
 
 @app.command()
+def resync(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    column: Annotated[
+        list[str] | None, typer.Option("--column", metavar="NAME", help="Whose mark is to go; all marked if unset.")
+    ] = None,
+    done: Annotated[bool, typer.Option("--done", help="Say that the connector has read all rows again.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have the connector read a table's rows again, where no event tells what they hold.
+
+    It takes an incremental snapshot while everything goes on; `status` names the columns until its rows have arrived.
+    """
+    columns = tuple(column or ())
+    _with_config(
+        ctx,
+        config,
+        as_json,
+        verbose,
+        lambda loaded: commands.resync(loaded, table=table, columns=columns, done=done),
+    )
+
+
+@app.command()
 def diff(
     ctx: typer.Context,
     config: ConfigPath,

@@ -22,6 +22,7 @@ from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
 from cdc_sync.reports import Plan, TableHistory, table_history
+from cdc_sync.resync import ResyncAsked
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
@@ -267,6 +268,22 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         )
     store.ask_rollback(Rollback(table=found, version=rewritten[-1]))
     return RolledBack(table=found, version=rewritten[-1], undo=False)
+
+
+def resync(config: Config, table: str, *, columns: tuple[str, ...], done: bool) -> ResyncAsked:
+    """Have the source send the rows of a table again, or take the word that it has.
+
+    Raises:
+        RefusedError: if there is nothing to do.
+    """
+    from cdc_sync import resyncing
+    from cdc_sync.kafka import KafkaClient
+
+    store, recorded = StateStore(config.pipeline.root), _history_store(config)
+    history, kafka = recorded.load(_find_table(recorded, table)), KafkaClient(config.kafka)
+    if done:
+        return resyncing.declare_done(kafka, store, history)
+    return resyncing.ask(config.connector, kafka, store, history, columns)
 
 
 def _decide_at_pause(

@@ -15,6 +15,7 @@ from cdc_sync.evidencetopics import EvidenceTopics
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.registry import SchemaRegistry
+from cdc_sync.resyncing import Notifications
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.sourcecatalogue import SourceCatalogue
 from cdc_sync.spark.eventreader import EventReader
@@ -36,6 +37,7 @@ class Context:
     target: Target
     evidence: EvidenceTopics
     catalogue: SourceCatalogue
+    notifications: Notifications
 
     def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
         """Return the positions behind one at which the source tells of a table's columns, in order; None is before all.
@@ -80,6 +82,7 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, tar
         target=target or open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
         catalogue=SourceCatalogue(config.evidence.catalogue, state),
+        notifications=Notifications(config.connector, kafka, book),
     )
 
 

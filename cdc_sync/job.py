@@ -93,6 +93,7 @@ class SyncJob:
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
         self._follow_rollbacks()
+        self._follow_resyncs()
         for table in self.tables.all():
             table.go_on_if_decided()
         self._join_columns()
@@ -118,6 +119,13 @@ class SyncJob:
                     raise
                 except Exception as error:  # one table's failure is its own
                     table.fail(error)
+
+    def _follow_resyncs(self) -> None:
+        """Write down what the connector says of the rows that it is to read again."""
+        asked = self._context.notifications.follow(self._context.state)
+        for table in self.tables.all():
+            with table.lock:
+                table.follow_resyncs(tuple(item for item in asked if item.table == table.table))
 
     def _join_columns(self) -> None:
         """Carry out what the operator said of columns after the fact, between two batches."""

@@ -17,6 +17,7 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Producer,
     TopicCollection,
     TopicPartition,
 )
@@ -174,6 +175,20 @@ class KafkaClient:
                 consumer.close()
 
         return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
+
+    def send(self, topic: str, key: bytes, value: bytes) -> None:
+        """Write one record and wait until the brokers have it; where a reply is lost, it may be there twice."""
+
+        def ask() -> None:
+            errors: list[KafkaError | None] = []
+            producer = self._made(lambda: Producer(self._client_settings(), logger=_LOG))
+            producer.produce(topic, key=key, value=value, on_delivery=lambda error, _: errors.append(error))
+            if producer.flush(self._timeout) or not errors:
+                raise _RetryError("no reply")
+            if errors[0] is not None:
+                raise KafkaException(errors[0])
+
+        self._asked(f"write to {topic}", ask)
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers may remove records from the middle of a topic."""

@@ -23,6 +23,7 @@ from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
+from cdc_sync.resync import ResyncAsked
 from cdc_sync.state import QuarantineCount
 from cdc_sync.wording import Phrase
 
@@ -110,6 +111,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _decided(value)
         case RolledBack():
             yield from _rolled_back(value)
+        case ResyncAsked():
+            yield from _resync(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
             yield from _histories(value)
         case _:
@@ -157,6 +160,8 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
         if line.reason is not None:
             at = f" at {line.paused_at}" if line.paused_at else ""
             yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
+        for mark in line.needs_resync:
+            yield f"{line.table}: column {mark.column!r} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:
             yield f"{line.table}: warning: {warning}"
     yield from _aside(value.quarantine)
@@ -230,6 +235,22 @@ def _rolled_back(value: RolledBack) -> Iterator[str]:
         return
     yield f"{value.table}: the job brings back rows and columns of before version {value.version}, and holds it there."
     yield "`cdc-sync status` shows when it is done; `cdc-sync rollback --undo` lets the table go on."
+
+
+def _resync(value: ResyncAsked) -> Iterator[str]:
+    names = ", ".join(value.columns)
+    if value.done:
+        yield f"{value.table}: the marks of {names} go when all that is in the topics now is written."
+        return
+    if value.statement is None:
+        yield f"{value.table}: the connector is asked in {value.topic} to read all rows again (signal {value.signal})."
+    else:
+        yield f"{value.table}: have the connector read all rows again, with this in its signalling table:"
+        yield f"  {value.statement};"
+    if value.followed:
+        yield f"The marks of {names} go when its rows are written; `cdc-sync status` shows it."
+    else:
+        yield f"When it has read them, `cdc-sync resync --done` lets the marks of {names} go."
 
 
 def _capture(value: CaptureResult) -> Iterator[str]:

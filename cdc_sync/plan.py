@@ -34,7 +34,7 @@ from cdc_sync.refused import (
     unreadable,
 )
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import DECIDED, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.alignment import DECIDED, NEEDS_RESYNC, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
@@ -360,11 +360,16 @@ def _initials(
             column = replace(column, suspect_default=True)
         found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
         match found:
-            case Unknown(reason=reason):
+            case Unknown(reason=reason) if route.policy.unknown_values == "pause":
                 return Refused(
                     reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
                     remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
                 )
+            case Unknown(reason=reason):
+                values[column.name] = None
+                if not route.append:  # a changelog's rows are what the events said
+                    text = f"existing rows read NULL; what they hold is not known: {reason}"
+                    evidence.append(Evidence(subject=column.name, kind=NEEDS_RESYNC, text=text))
             case Known(value=value):
                 values[column.name] = value
                 if value is not None:

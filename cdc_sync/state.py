@@ -8,6 +8,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     rollbacks/<table>.json                           one `Rollback`
+    resyncs/<table>/<signal>.json                    one `Resync`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
@@ -32,6 +33,7 @@ from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import open_store
+from cdc_sync.resync import Mark, Resync, parse_resync
 from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
 
 _FORMAT = 1
@@ -52,6 +54,7 @@ class TableStatus:
         offsets: topic -> partition -> the next offset to read.
         paused_at: the record it stands before, as topic[partition]@offset.
         counts: what was not applied, by kind, since the table's beginning.
+        needs_resync: columns whose values in some rows no event tells.
     """
 
     table: TableId
@@ -64,6 +67,7 @@ class TableStatus:
     paused_at: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    needs_resync: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +202,17 @@ class StateStore:
         found = (parse_rollback(_object(text, path), path) for path, text in texts if text is not None)
         return {item.table: item for item in found}
 
+    def save_resync(self, resync: Resync) -> None:
+        """Keep that rows of a table are read again, and how far that has come."""
+        text = json.dumps({"format": _FORMAT, **asdict(resync)}, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write(f"{_folder('resyncs', resync.table)}/{quote(resync.signal, safe='')}.json", text + "\n")
+
+    def resyncs(self, table: TableId | None = None) -> tuple[Resync, ...]:
+        """Return what was asked of one table or of all, done or not."""
+        paths = self._paths("resyncs" if table is None else _folder("resyncs", table))
+        found = [parse_resync(_object(self._read(path) or "", path), path) for path in paths]
+        return tuple(sorted(found, key=lambda item: (item.table, item.version, item.signal)))
+
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
 
@@ -301,6 +316,7 @@ def _parse_status(text: str, path: str) -> TableStatus:
                     for topic, partitions in data["offsets"].items()
                 },
                 "warnings": tuple(data["warnings"]),
+                "needs_resync": tuple(Mark(**item) for item in data.get("needs_resync", ())),
             }
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

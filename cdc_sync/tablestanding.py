@@ -11,6 +11,7 @@ from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
+from cdc_sync.resync import Mark, Resync, marks
 from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.state import StateStore, TableStatus
@@ -38,6 +39,8 @@ class TableStanding:
         self._unread: dict[str, dict[int, int]] = {}
         self._counts: dict[str, int] = {}
         self._warnings: tuple[str, ...] = ()
+        self._unconverted: dict[int, Unconverted] = {}
+        self._resyncs: tuple[Resync, ...] = ()
 
     @property
     def table(self) -> TableId:
@@ -73,8 +76,10 @@ class TableStanding:
     def _load_counts(self) -> None:
         before = self._state.load(self.table)
         self._counts = dict(before.counts) if before is not None else {}
+        self._unconverted.clear()
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
+        self._resyncs = self._state.resyncs(self.table)
 
     def _count(self, kind: str, number: int) -> None:
         """Add to what is counted since the table's beginning."""
@@ -83,6 +88,7 @@ class TableStanding:
 
     def _count_unconverted(self, found: Unconverted) -> None:
         """Count what a rewrite had no place for, which is written down once however often the rewrite was begun."""
+        self._unconverted[found.version] = found
         for name, number in found.counts.items():
             self._counts[f"values of {name!r} that version {found.version} has no place for"] = number
 
@@ -103,6 +109,17 @@ class TableStanding:
     def _keep(self, warnings: Iterable[str]) -> None:
         self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))
 
+    def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
+        """Take note of what the operator asked to be read again, and how far it has come."""
+        if resyncs != self._resyncs:
+            self._resyncs = resyncs
+            self.save_status()
+
+    def _marks(self) -> tuple[Mark, ...]:
+        if self.history is None:
+            return ()
+        return marks(self.history, self._unconverted.values(), self._resyncs, self.progress)
+
     def save_status(self) -> None:
         """Write the table's status for `cdc-sync status`."""
         state: Literal["running", "paused", "failing", "waiting"] = (
@@ -121,5 +138,6 @@ class TableStanding:
                 offsets=self.progress.offsets if self.progress else self._unread,
                 warnings=self._warnings,
                 counts=self._counts,
+                needs_resync=self._marks(),
             )
         )

@@ -215,7 +215,8 @@ class TableSync(TableTruncation):
     def _write_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> bool:
         """Write ranges to the head; return whether there was anything of the table in them."""
         assert self.history is not None
-        mine = frozenset(stretch.digest for stretch in stretches) or self._for_deletes(ranges)
+        shown = self._shown_in(ranges, frozenset(stretch.digest for stretch in stretches))
+        mine = shown or self._for_deletes(ranges)
         converters = converters_for(self.history, self.route, self._known(mine), stretches)
         if not ranges or not converters:
             return False

@@ -25,6 +25,7 @@ PURE = (
     "cdc_sync.truncation",
     "cdc_sync.explain",
     "cdc_sync.rewritestate",
+    "cdc_sync.resync",
     "cdc_sync.schemabook",
     "cdc_sync.testing",
     "cdc_sync.quote",

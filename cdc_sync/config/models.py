@@ -104,6 +104,7 @@ class PolicyOverride(_Section):
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
     truncate: Literal["apply", "ignore", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
+    unknown_values: Literal["mark", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -116,6 +117,7 @@ class PolicyDefaults(_Section):
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
+    unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 
@@ -205,9 +207,18 @@ class Flattened(_Section):
     add_fields_prefix: str = "__"
 
 
+class Signals(_Section):
+    """The Kafka topic through which a connector is asked for something."""
+
+    topic: Text
+    prefix: Text
+
+
 class Connector(_Section):
     """Settings of the connectors that events do not show, for all topics of the pipeline."""
 
+    signals: Signals | None = None
+    notifications: Text | None = None
     decimal_format: Literal["base64", "numeric"] = "base64"
     unavailable_value_placeholder: Text = "__debezium_unavailable_value"
     flattened: Flattened | None = None

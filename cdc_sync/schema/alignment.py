@@ -11,6 +11,9 @@ DECIDED = "decided"
 SIDE_COLUMN = "side column"
 """Kind of what planning says of a column that is kept beside the one that took its name with another type."""
 
+NEEDS_RESYNC = "needs resync"
+"""Kind of what planning says of a column whose values in existing rows no event tells."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:

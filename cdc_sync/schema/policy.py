@@ -28,6 +28,8 @@ class Policy:
         incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
             converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
             adds a new one; `pause` stops the table.
+        unknown_values: what existing rows hold in a column is not in the events, such as a default that is a function.
+            `mark` gives them NULL and says that the column needs a resync; `pause` stops the table.
         rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
@@ -37,4 +39,5 @@ class Policy:
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     incompatible_types: IncompatibleTypes = "rewrite"
+    unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
+from cdc_sync.resync import Mark, Resync
 from cdc_sync.rewritestate import Rollback, Unconverted, UnconvertedValue
 from cdc_sync.state import (
     QuarantineCount,
@@ -28,6 +30,7 @@ PAUSED = TableStatus(
     paused_at="shop.inv.orders[0]@41",
     counts={"quarantined": 2},
     warnings=("größer",),
+    needs_resync=(Mark(column="created", id=4, version=2, reason="not known"),),
 )
 
 
@@ -71,6 +74,19 @@ def test_equal_statuses_are_equal_text(tmp_path: Path) -> None:
 
     text = (tmp_path / "tables" / "shop.inv.orders.json").read_text(encoding="utf-8")
     assert text == (Path(__file__).parent / "status_file.json").read_text(encoding="utf-8")
+
+
+def test_what_was_asked_to_be_read_again_is_kept_by_table_and_signal(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    asked = Resync(table=ORDERS, signal="a/1", version=3, columns=(4, 2))
+    done = replace(asked, signal="b", ends={"shop.inv.orders": {0: 7, 1: 0}})
+    other = replace(asked, table=TableId(database="shop", schema="inv", table="other"), failed="no such table")
+
+    for resync in (done, asked, other, asked):
+        store.save_resync(resync)
+
+    assert store.resyncs(ORDERS) == (asked, done)
+    assert store.resyncs() == (asked, done, other)
 
 
 @pytest.mark.parametrize(

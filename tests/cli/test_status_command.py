@@ -7,6 +7,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from cdc_sync.events import TableId
+from cdc_sync.resync import Mark
 from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
 from tests.cli.runner import CommandLine
 
@@ -28,6 +29,7 @@ PAUSED = TableStatus(
     paused_at="shop.inv.orders[0]@41",
     counts={"quarantined": 2, "missing": 0},
     warnings=("NULL may have arrived as the default",),
+    needs_resync=(Mark(column="created", id=4, version=2, reason="not known"),),
 )
 
 
@@ -65,6 +67,7 @@ def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
         "shop.inv.orders inv.orders paused 3 unknown 2 quarantined",
         "shop.inv.orders is paused at shop.inv.orders[0]@41: column qty vanished and quantity appeared; declare the "
         "rename",
+        "shop.inv.orders: column 'created' needs resync since version 2: not known",
         "shop.inv.orders: warning: NULL may have arrived as the default",
         "quarantine: 2 records of shop.inv.orders: broken",
         "Lag is unknown: Cannot list topics: no usable answer from Kafka at '127.0.0.1:9' in 1 attempts (Failed to get "
@@ -88,6 +91,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "paused_at": "shop.inv.orders[0]@41",
         "counts": {"missing": 0, "quarantined": 2},
         "warnings": ["NULL may have arrived as the default"],
+        "needs_resync": [{"column": "created", "id": 4, "version": 2, "reason": "not known"}],
         "lag": None,
     }
     assert ran.json["quarantine"] == [{"topic": "shop.inv.orders", "reason": "broken", "records": 2}]

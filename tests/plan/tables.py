@@ -36,8 +36,8 @@ class Table(SourceTable):
         events = self.events()
         return plan_table(None, sightings(None, _firsts(events), events), route, ICEBERG, **options)
 
-    def history(self) -> History:
-        plan = self.plan()
+    def history(self, route: Any = ROUTE) -> History:
+        plan = self.plan(route)
         assert plan.refusal is None, plan.refusal
         return History(table=self.id, versions=plan.versions)
 

@@ -18,7 +18,7 @@ from tests.plan.model import ROUTE, in_source_order, planned, sighting, sighting
 from tests.plan.tables import Table
 
 PAUSE = replace(ROUTE, policy=Policy(unproven_rename="pause"))
-STRICT = replace(ROUTE, policy=Policy(incompatible_types="pause"))
+STRICT = replace(ROUTE, policy=Policy(incompatible_types="pause", unknown_values="pause"))
 
 
 def changes(plan: TablePlan) -> list[str]:
@@ -185,12 +185,32 @@ class TestRefusals:
         t = Table()
         t.add_column(column("n", INT32, optional=False, default=0), initial=3)
         t.row(n=4)
-        stop = refusal(t.plan())
+        stop = refusal(t.plan(STRICT))
         assert "existing rows hold in the new column 'n'" in stop.reason
         assert "initial_values: {n: <value>}" in stop.remedy
         plan = t.plan(replace(ROUTE, initials={"n": 3}))
         assert changes(plan) == ["+n=3"]
         assert "existing rows read 3, declared" in [item.text for item in plan.versions[1].evidence]
+
+    def test_a_function_default_marks_the_column(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=0), initial=3)
+        plan = t.row(n=4).plan()
+        assert changes(plan) == ["+n=None"]
+        (said,) = (item for item in plan.versions[1].evidence if item.kind == "needs resync")
+        assert said.subject == "n"
+        assert said.text == (
+            "existing rows read NULL; what they hold is not known: its default arrives as 0, which is also how a "
+            "function default arrives"
+        )
+        assert plan.warnings == ()
+
+    def test_a_changelog_is_not_marked_for_its_rows_are_what_the_events_said(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=0), initial=3)
+        plan = t.row(n=4).plan(replace(ROUTE, append=True))
+        assert changes(plan) == ["+n=None"]
+        assert "needs resync" not in [item.kind for item in plan.versions[1].evidence]
 
     def test_null_can_be_stated_too(self) -> None:
         t = Table()
@@ -210,12 +230,12 @@ class TestRefusals:
     def test_not_null_without_a_default_pauses(self) -> None:
         t = Table()
         t.add_column(column("n", INT32, optional=False), initial=1)
-        assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan()).reason
+        assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan(STRICT)).reason
 
     def test_a_default_that_arrives_cut_off_is_not_copied(self) -> None:
         t = Table()
         t.add_column(column("n", TEXT, optional=False, default="it"), initial="it's new")
-        stopped = refusal(t.row(n="it's new").plan())
+        stopped = refusal(t.row(n="it's new").plan(STRICT))
         assert "what existing rows hold in the new column 'n' is not known" in stopped.reason
 
     def test_a_key_column_that_changes_pauses_where_a_topic_has_several_partitions(self) -> None:

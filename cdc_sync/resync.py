@@ -1,0 +1,145 @@
+"""Which stored values no event tells of, and when the source has sent them again.
+
+A mark says that a column of rows that were there may hold something else at the source. It comes from the schema
+history or from what a rewrite had no place for, so it is never lost, and goes when the rows were read again, when they
+were all removed, or when the column is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdc_sync.errors import HistoryError
+from cdc_sync.events import TableId
+from cdc_sync.history.history import History
+from cdc_sync.progress import Progress
+from cdc_sync.rewritestate import Unconverted
+from cdc_sync.schema.alignment import NEEDS_RESYNC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A column whose values in rows older than `version` have to be read again.
+
+    Attributes:
+        column: its name now.
+        id: of the column.
+        version: the version whose change no event tells the values of.
+    """
+
+    column: str
+    id: int
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resync:
+    """The operator's word that a table's rows are read again, and how far that has come.
+
+    Attributes:
+        signal: the id under which the connector was asked; its notifications carry it.
+        version: the newest version when it was asked; marks of later ones stay.
+        columns: ids of the columns whose marks go with it.
+        ends: topic -> partition -> the offset after the last row read; empty until the connector says it is done.
+        failed: what the connector says went wrong, None if nothing did.
+    """
+
+    table: TableId
+    signal: str
+    version: int
+    columns: tuple[int, ...]
+    ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    failed: str | None = None
+
+    def is_done(self, progress: Progress | None) -> bool:
+        """Return whether everything that was read again is in the table."""
+        return (
+            bool(self.ends)
+            and progress is not None
+            and all(
+                (progress.next_offset(topic, partition) or 0) >= end
+                for topic, partitions in self.ends.items()
+                for partition, end in partitions.items()
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResyncAsked:
+    """A table whose rows are to be read again.
+
+    Attributes:
+        columns: those whose marks will go.
+        signal: the id under which the connector is asked.
+        topic: where the signal was written; None if it is the reader's to write, then `statement` says how.
+        statement: SQL for the source's signalling table.
+        followed: the connector's notifications tell when it is done; else `--done` has to.
+        done: this is the word that all rows have been read.
+    """
+
+    table: TableId
+    columns: tuple[str, ...]
+    signal: str
+    topic: str | None
+    statement: str | None
+    followed: bool
+    done: bool = False
+
+
+def marks(
+    history: History, unconverted: Iterable[Unconverted], resyncs: Sequence[Resync], progress: Progress | None
+) -> tuple[Mark, ...]:
+    """Return the marks of a table that stand, in the order of versions and columns."""
+    head = history.head.schema
+    live = {column.id: column.name for column in head.live}
+    done = [item for item in resyncs if item.is_done(progress)]
+    emptied = progress.truncated.position if progress is not None and progress.truncated is not None else None
+    found = []
+    for version, name, reason in sorted((*_of_history(history), *_of_rewrites(unconverted))):
+        column = history.version(version).schema.find(name)
+        if column is None or column.id not in live:
+            continue
+        if emptied is not None and emptied > history.version(version).position:
+            continue
+        if any(version <= item.version and column.id in item.columns for item in done):
+            continue
+        found.append(Mark(column=live[column.id], id=column.id, version=version, reason=reason))
+    return tuple(found)
+
+
+def _of_history(history: History) -> Iterator[tuple[int, str, str]]:
+    for version in history.versions:
+        for item in version.evidence:
+            if item.kind == NEEDS_RESYNC:
+                yield version.number, item.subject, item.text
+
+
+def _of_rewrites(unconverted: Iterable[Unconverted]) -> Iterator[tuple[int, str, str]]:
+    for item in unconverted:
+        for name, count in item.counts.items():
+            reason = f"{count} value{'s' if count != 1 else ''} had no place in its new type and read NULL"
+            yield item.version, name, reason
+
+
+def parse_resync(data: Mapping[str, Any], path: str) -> Resync:
+    """Read what `StateStore.save_resync` wrote.
+
+    Raises:
+        HistoryError: if the file is damaged.
+    """
+    try:
+        return Resync(
+            table=TableId(**data["table"]),
+            signal=data["signal"],
+            version=data["version"],
+            columns=tuple(data["columns"]),
+            ends={
+                topic: {int(partition): end for partition, end in ends.items()} for topic, ends in data["ends"].items()
+            },
+            failed=data["failed"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

@@ -1,0 +1,167 @@
+"""Rows that the source is asked to send again: the asking, and what the connector answers."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from structlog import get_logger
+
+from cdc_sync.config.models import Connector
+from cdc_sync.debezium.notification import (
+    SnapshotNotification,
+    kafka_signal,
+    signal_data,
+    snapshot_notification,
+    sql_signal,
+)
+from cdc_sync.errors import RefusedError, WireError
+from cdc_sync.events import KafkaPosition
+from cdc_sync.history.history import History
+from cdc_sync.kafka import KafkaClient
+from cdc_sync.resync import Resync, ResyncAsked
+from cdc_sync.samples import read_sample
+from cdc_sync.schemabook import SchemaBook
+from cdc_sync.state import StateStore, TableStatus
+
+_AT_ONCE = 5_000
+_SUCCEEDED = (None, "SUCCEEDED", "EMPTY")
+
+
+def ask(
+    config: Connector, kafka: KafkaClient, store: StateStore, history: History, columns: Sequence[str]
+) -> ResyncAsked:
+    """Ask the connector to read a table again, or say how to.
+
+    Args:
+        columns: whose marks are to go; all that are marked if there are none.
+
+    Raises:
+        RefusedError: if there is nothing to read again, or a name is no column.
+        KafkaUnavailable: if the signal cannot be written.
+    """
+    table, head = history.table, history.head.schema
+    status = store.load(table)
+    marked = tuple(dict.fromkeys(mark.column for mark in status.needs_resync)) if status else ()
+    names = tuple(dict.fromkeys(columns)) or marked
+    if not names:
+        raise RefusedError(
+            f"Cannot resync {table}: none of its columns needs it; name those to read again with --column"
+        )
+    live = {column.name: column.id for column in head.live}
+    unknown = [name for name in names if name not in live]
+    if unknown:
+        raise RefusedError(f"Cannot resync {table}: {unknown[0]!r} is none of its columns ({', '.join(live)})")
+    signal = str(uuid.uuid4())
+    data = signal_data(table, history.head.position.kind)
+    topic = None
+    if config.signals is not None:
+        topic = config.signals.topic
+        kafka.send(topic, config.signals.prefix.encode(), kafka_signal(signal, data))
+    ids = tuple(live[name] for name in names)
+    store.save_resync(Resync(table=table, signal=signal, version=history.head.number, columns=ids))
+    return ResyncAsked(
+        table=table,
+        columns=names,
+        signal=signal,
+        topic=topic,
+        statement=sql_signal(signal, data) if topic is None else None,
+        followed=config.notifications is not None,
+    )
+
+
+def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> ResyncAsked:
+    """Take the operator's word that the connector has read all rows again.
+
+    Raises:
+        RefusedError: if nothing was asked of the table, or the job never wrote it.
+    """
+    table = history.table
+    open_ = [item for item in store.resyncs(table) if not item.ends]
+    status = store.load(table)
+    if not open_ or status is None:
+        raise RefusedError(f"Cannot end the resync of {table}: none was asked for; `cdc-sync resync` does")
+    ends = _ends(kafka, status)
+    for item in open_:
+        store.save_resync(replace(item, ends=ends, failed=None))
+    last = open_[-1]
+    head = history.head.schema
+    names = tuple(column.name for column in head.live if column.id in last.columns)
+    return ResyncAsked(
+        table=table, columns=names, signal=last.signal, topic=None, statement=None, followed=False, done=True
+    )
+
+
+def _ends(kafka: KafkaClient, status: TableStatus) -> Mapping[str, Mapping[int, int]]:
+    return {topic: dict(ends) for topic, ends in kafka.ends(status.offsets).items()}
+
+
+class Notifications:
+    """The topic in which connectors tell of their snapshots, read by the driver itself. Thread-safe."""
+
+    def __init__(self, config: Connector, kafka: KafkaClient, book: SchemaBook) -> None:
+        """Prepare; nothing is read before the first `follow`."""
+        self._topic = config.notifications
+        self._kafka = kafka
+        self._book = book
+        self._lock = threading.Lock()
+        self._next: dict[int, int] = {}
+        self._told: dict[str, SnapshotNotification] = {}
+
+    def follow(self, store: StateStore) -> tuple[Resync, ...]:
+        """Return everything that was asked, after writing down what the connector has said of it since.
+
+        Raises:
+            TransientError: if Kafka or the store is away.
+        """
+        asked = store.resyncs()
+        if self._topic is None or all(item.ends or item.failed for item in asked):
+            return asked
+        with self._lock:
+            self._read(self._topic)
+        return tuple(self._updated(item, store) for item in asked)
+
+    def _updated(self, resync: Resync, store: StateStore) -> Resync:
+        told = self._told.get(resync.signal)
+        if told is None or resync.ends or resync.failed:
+            return resync
+        status = store.load(resync.table)
+        if told.type == "STOPPED" or told.status not in _SUCCEEDED:
+            resync = replace(resync, failed=told.status or "the snapshot was stopped")
+            get_logger().warning("resync failed", table=str(resync.table), reason=resync.failed)
+        elif told.type == "COMPLETED" and status is not None:
+            # The rows were written to their topics before this was said.
+            resync = replace(resync, ends=_ends(self._kafka, status))
+            get_logger().info("resync read", table=str(resync.table))
+        else:
+            return resync
+        store.save_resync(resync)
+        return resync
+
+    def _read(self, topic: str) -> None:
+        ends = self._kafka.ends([topic]).get(topic, {})
+        beginnings = self._kafka.beginnings([topic]).get(topic, {})
+        for partition, end in sorted(ends.items()):
+            start = max(beginnings.get(partition, 0), self._next.get(partition, 0))
+            while start < end:
+                upto = min(end, start + _AT_ONCE)
+                for record in self._kafka.read(topic, partition, start, upto):
+                    if record.value is None:
+                        continue
+                    try:
+                        self._take(snapshot_notification(read_sample(self._book, record).payload))
+                    except WireError as error:
+                        at = KafkaPosition(topic=topic, partition=partition, offset=record.offset)
+                        get_logger().warning("notification cannot be read", at=str(at), error=str(error))
+                start = upto
+            self._next[partition] = end
+
+    def _take(self, told: SnapshotNotification | None) -> None:
+        """Keep the last word on each signal; that a table's scan failed is not taken back by the end of the whole."""
+        if told is None:
+            return
+        before = self._told.get(told.signal)
+        if before is None or before.status in _SUCCEEDED:
+            self._told[told.signal] = told
