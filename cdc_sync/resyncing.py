@@ -67,7 +67,7 @@ def ask(
         columns=names,
         signal=signal,
         topic=topic,
-        statement=sql_signal(signal, data) if topic is None else None,
+        statement=sql_signal(signal, data, history.head.position.kind) if topic is None else None,
         followed=config.notifications is not None,
     )
 

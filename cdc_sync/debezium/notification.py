@@ -63,7 +63,8 @@ def signal_data(table: TableId, kind: str) -> str:
     # Postgres' connector leaves out the database, MySQL's has no schema.
     parts = whole[1:] if kind == "postgresql" else tuple(part for part in whole if part)
     # Names are regular expressions there.
-    return json.dumps({"data-collections": [re.escape(".".join(parts))], "type": "incremental"})
+    name = "[.]".join(re.escape(part).replace(r"\.", "[.]") for part in parts)
+    return json.dumps({"data-collections": [name], "type": "incremental"})
 
 
 def kafka_signal(signal: str, data: str) -> bytes:
@@ -71,7 +72,9 @@ def kafka_signal(signal: str, data: str) -> bytes:
     return json.dumps({"id": signal, "type": "execute-snapshot", "data": json.loads(data)}).encode()
 
 
-def sql_signal(signal: str, data: str) -> str:
+def sql_signal(signal: str, data: str, kind: str) -> str:
     """Return a signal as the statement that writes it to the source's signalling table."""
     literal = data.replace("'", "''")
+    if kind == "binlog":
+        literal = literal.replace("\\", "\\\\")  # MySQL takes it for an escape
     return f"INSERT INTO <signal.data.collection> (id, type, data) VALUES ('{signal}', 'execute-snapshot', '{literal}')"
