@@ -188,6 +188,11 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     events = events_of(converted_events(context, plan), schema, plan.shape).where(F.col(PROBLEM).isNull())
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
+    if not first:
+        raise TargetError(
+            f"Cannot write {plan.route.target}: it misses a row that it holds, so its key is not what it was; "
+            "restore it, or snapshot the table again into a new target"
+        )
     places = [Place(partition=partition, offset=offset) for partition, offset in first.items()]
     ranges = before_places(plan.ranges, places)
     stop = missing_row(plan.ranges, min(places, default=None))

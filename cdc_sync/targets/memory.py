@@ -131,12 +131,12 @@ class MemoryTarget:
         )
         labels = _METADATA if table.mode == "append" else ()
         filled = _initials(step.filled)
-        rows = {
-            key: {label: old[label] for label in labels}
-            | filled
-            | {int(id_): value for id_, value in row.asDict(recursive=True).items()}
-            for (key, old), row in zip(table.rows.items(), _collected(name, values), strict=True)
-        }
+        key = step.before.primary_key if table.mode == "upsert" else ()
+        rows: _Rows = {}
+        for (number, old), row in zip(table.rows.items(), _collected(name, values), strict=True):
+            new_row: _Row = filled | {int(id_): value for id_, value in row.asDict(recursive=True).items()}
+            place = tuple(new_row[id_] for id_ in key) if key else number
+            rows[place] = new_row | {label: old[label] for label in labels}
         table.kept = table.schema, table.version, table.progress, table.rows
         table.rows, table.schema, table.version, table.progress = rows, migration.schema, migration.version, progress
 
