@@ -60,10 +60,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """One capture, run into a lake in one batch and into memory in many small ones."""
+    """One capture, run into a lake in one batch and, if asked for, into memory in many small ones."""
 
     lake: Ended
-    memory: Ended
+    memory: Ended | None
 
 
 @contextmanager

@@ -39,7 +39,7 @@ pipeline: {{name: fuzz, state: '{folder}/state'}}
 kafka: {{bootstrap_servers: '{servers}', topic_pattern: 'fuzz\\..*'}}
 registry: {{url: '{registry}', attempts: 1}}
 tables: [{{pattern: 'shop\\.fuzz\\.({tables})'}}]
-policy: {{unproven_rename: pause, missing_rows: insert}}
+policy: {{unproven_rename: pause, incompatible_types: pause, unknown_values: pause, missing_rows: insert}}
 target: {{format: memory}}
 """
 

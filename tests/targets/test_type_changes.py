@@ -258,7 +258,11 @@ def test_what_was_before_is_brought_back_with_its_marker_and_columns(stock: Lake
 def test_rows_are_found_by_their_key_of_another_type(stock: Lake) -> None:
     keyed = replace(BASE, columns=(replace(BASE.columns[0], type=STRING), *BASE.columns[1:]))
     stock.migrate(migration(version(1, BASE), version(1, BASE), version(2, keyed)), replace(PROGRESS, version=2))
-    changed = [{"id": "1", "qty": "10", "created": False}, {"id": "2", "deleted": True, "created": False}, {"id": "x"}]
+    changed: list[dict[str, Any]] = [
+        {"id": "1", "qty": "10", "created": False},
+        {"id": "2", "deleted": True, "created": False},
+        {"id": "x"},
+    ]
     stock.write(keyed, changed, progress=Progress(version=2, offsets={"t": {0: 9}}), require_rows=True)
 
     assert sorted((row["id"], row["qty"]) for row in stock.rows() if row["qty"]) == [("1", "10")]
