@@ -177,7 +177,9 @@ def resync(
     column: Annotated[
         list[str] | None, typer.Option("--column", metavar="NAME", help="Whose mark is to go; all marked if unset.")
     ] = None,
-    done: Annotated[bool, typer.Option("--done", help="Say that the connector has read all rows again.")] = False,
+    done: Annotated[
+        bool, typer.Option("--done", help="Say that the values are right, or have been read again.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:

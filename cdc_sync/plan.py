@@ -211,12 +211,14 @@ def _next(
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    types = type_changes(changes, head.schema, route, capabilities)
+    types = type_changes(changes, head.schema, route, capabilities, kind=sighting.position.kind)
     if types.sides:
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)
     refused = (
-        refused_key(changes, head.schema, sighting) or types.refused or refused_change(changes, head.schema, after)
+        (None if route.append else refused_key(changes, head.schema, after, sighting))
+        or types.refused
+        or refused_change(changes, head.schema)
     )
     if refused is not None:
         return refused

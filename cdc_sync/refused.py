@@ -86,36 +86,33 @@ def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refus
     return None
 
 
-def refused_key(changes: tuple[SchemaChange, ...], before: InternalSchema, sighting: Sighting) -> Refused | None:
+def refused_key(
+    changes: tuple[SchemaChange, ...], before: InternalSchema, after: InternalSchema, sighting: Sighting
+) -> Refused | None:
     """Refuse what sends a key to another partition: nothing orders its events across the two.
 
     Kafka Connect chooses the partition by the bytes of the key, which hold the key columns' names and types.
     """
-    for change in changes:
-        if not isinstance(change, (RenameColumn, UpdateColumnType)) or sighting.partitions == 1:
-            continue
-        if change.id in before.primary_key:
-            return Refused(
-                reason=f"key column {before.column(change.id).name!r} changed, and the topic has "
-                f"{sighting.partitions} partitions: rows of one key now come in two of them, in no order",
-                remedy="give the topic one partition and snapshot the table again into a new target",
-            )
+    for change in changes if sighting.partitions > 1 else ():
+        match change:
+            case ChangePrimaryKey(old=old_key, new=new_key):
+                what = f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}"
+            case RenameColumn(id=id_) | UpdateColumnType(id=id_) if id_ in before.primary_key:
+                what = f"key column {before.column(id_).name!r} changed"
+            case _:
+                continue
+        return Refused(
+            reason=f"{what}, and the topic has {sighting.partitions} partitions: rows of one key now come in two of "
+            "them, in no order",
+            remedy="give the topic one partition and snapshot the table again into a new target",
+        )
     return None
 
 
-def refused_change(
-    changes: tuple[SchemaChange, ...],
-    before: InternalSchema,
-    after: InternalSchema,
-) -> Refused | None:
-    """Refuse what would make rows of two keys one, and two columns of one name."""
+def refused_change(changes: tuple[SchemaChange, ...], before: InternalSchema) -> Refused | None:
+    """Refuse what would make two columns of one name."""
     for change in changes:
         match change:
-            case ChangePrimaryKey(old=old_key, new=new_key):
-                return Refused(
-                    reason=f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}",
-                    remedy="restore the key at the source, or re-create the target table from a new snapshot",
-                )
             case AddColumn(column=column) if before.find(column.name) is not None and any(
                 other.retired and other.name == column.name for other in before.columns
             ):
@@ -130,7 +127,7 @@ def refused_change(
 
 
 def _names(schema: InternalSchema, ids: tuple[int, ...]) -> str:
-    return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")"
+    return "(" + ", ".join(schema.column(id_).name for id_ in ids) + ")" if ids else "none"
 
 
 _LONGEST_REASON = 4_000

@@ -73,16 +73,19 @@ def ask(
 
 
 def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> ResyncAsked:
-    """Take the operator's word that the connector has read all rows again.
+    """Take the operator's word that the values are right, or that the connector has read all rows again.
 
     Raises:
-        RefusedError: if nothing was asked of the table, or the job never wrote it.
+        RefusedError: if nothing was asked of the table and no column of it is marked.
     """
     table = history.table
     open_ = [item for item in store.resyncs(table) if not item.ends]
     status = store.load(table)
-    if not open_ or status is None:
-        raise RefusedError(f"Cannot end the resync of {table}: none was asked for; `cdc-sync resync` does")
+    if status is not None and status.needs_resync and not open_:
+        ids = tuple(dict.fromkeys(mark.id for mark in status.needs_resync))
+        open_ = [Resync(table=table, signal=str(uuid.uuid4()), version=history.head.number, columns=ids)]
+    if status is None or not open_:
+        raise RefusedError(f"Cannot end the resync of {table}: none was asked for, and no column of it is marked")
     ends = _ends(kafka, status)
     for item in open_:
         store.save_resync(replace(item, ends=ends, failed=None))

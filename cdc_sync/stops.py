@@ -115,6 +115,15 @@ def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
     )
 
 
+def no_key(names: str, problem: str, at: str) -> Pause:
+    """Say why a table stops before a key that its rows cannot be told apart by."""
+    return Pause(
+        reason=f"the key is ({names}) from here on, and {problem}, so rows cannot be found by it",
+        remedy="declare other columns as `key` of the table, or snapshot it again into a new target",
+        at=at,
+    )
+
+
 def rolled_back(table: TableId, version: int) -> Pause:
     """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
     return Pause(

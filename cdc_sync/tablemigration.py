@@ -24,7 +24,9 @@ from cdc_sync.progress import Progress
 from cdc_sync.refused import Refused
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.rewriting import find_unconverted
-from cdc_sync.schema.changes import RetireColumn
+from cdc_sync.schema.changes import ChangePrimaryKey, RetireColumn, SchemaChange
+from cdc_sync.spark.keys import clash
+from cdc_sync.stops import Pause, no_key
 from cdc_sync.tablereading import TableReading
 from cdc_sync.targets.base import TargetState
 
@@ -43,6 +45,7 @@ class TableMigration(TableReading):
         return "append" if self.route.append else "upsert"
 
     def _migrate(self) -> None:
+        """Carry out what the target lacks; pauses before a key that its rows cannot be told apart by."""
         assert self.history is not None
         head = self.history.head
         if self._stamped is not None and self._stamped > head.number:
@@ -51,8 +54,32 @@ class TableMigration(TableReading):
                 f"{head.number}; restore the pipeline's state folder"
             )
         for version in stages(self.history, self._stamped, self._context.target.capabilities):
+            stop = self._key_clash(version)
+            if stop is not None:
+                self.refuse(stop)
+                return
             on_the_way = History(table=self.table, versions=self.history.versions[: version.number])
             self._migrate_to(self.history if version is head else on_the_way)
+
+    def _key_clash(self, version: Version) -> Pause | None:
+        """Look whether rows can be found by a key that the versions up to one bring, None if there is none."""
+        assert self.history is not None
+        key = version.schema.primary_key
+        if self.route.append or self.progress is None or self._stamped is None or not key:
+            return None
+        between = self.history.versions[self._stamped : version.number]
+        changed = next((item for item in between if any(map(_is_of_key, item.changes))), None)
+        if changed is None:
+            return None
+        before = self.history.version(self._stamped).schema
+        held = {column.id for column in before.columns}
+        names = ", ".join(version.schema.column(id_).name for id_ in key)
+        if set(key) <= held:
+            problem = clash(self._context.target.read(self.route.target, before, key), key)
+        else:
+            rows = self._context.target.read(self.route.target, before, [before.columns[0].id])
+            problem = "rows that are there have no value of its new column" if rows.limit(1).collect() else None
+        return None if problem is None else no_key(names, problem, str(changed.kafka))
 
     def _migrate_to(self, history: History) -> None:
         head = history.head
@@ -149,11 +176,14 @@ class TableMigration(TableReading):
         """Whether rows of before a version must be in the target when it takes effect.
 
         A retired column keeps what it has, and rows that are rewritten take another way than late events do: a value
-        that has no place in the new type is kept aside alone, while a late event is kept aside whole.
+        that has no place in the new type is kept aside alone, while a late event is kept aside whole. By another key
+        they are not found.
         """
         if rewrites(version.changes, self._context.target.capabilities):
             return True
-        return not self.route.append and any(isinstance(change, RetireColumn) for change in version.changes)
+        return not self.route.append and any(
+            isinstance(change, (RetireColumn, ChangePrimaryKey)) for change in version.changes
+        )
 
     def _forget(self, join: Join, why: Refused) -> bool:
         self._context.state.withdraw(join)
@@ -199,3 +229,7 @@ class TableMigration(TableReading):
                 asked = None
         self.rollback = asked
         return state
+
+
+def _is_of_key(change: SchemaChange) -> bool:
+    return isinstance(change, ChangePrimaryKey)

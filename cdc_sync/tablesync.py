@@ -156,7 +156,10 @@ class TableSync(TableTruncation):
                 self._mark_current(stretches)
             self._warn_of_late_events(stretches)
             ranges = self._write_before_changes(ranges, stretches)
-            self._migrate()
+            if self.pause is None:
+                self._migrate()
+            if self.pause is not None:
+                return
             if self._write_surveyed(ranges, stretches):
                 ranges = ()
         if stop is None and not rebuilding:
@@ -177,6 +180,7 @@ class TableSync(TableTruncation):
             left = self._write_before_changes(self._before(ranges, truncate), stretches)
             if self.pause is None:
                 self._migrate()
+            if self.pause is None:
                 self._write_surveyed(left, stretches)
             if self.pause is None:
                 self._truncate(truncate)
@@ -237,6 +241,7 @@ class TableSync(TableTruncation):
             try:
                 if before:
                     self._migrate()
+                if before and self.pause is None:
                     self._write_surveyed(before, stretches)
             finally:
                 self.history = history

@@ -11,8 +11,8 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import SIDE_COLUMN, Evidence
-from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
+from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN, Evidence
+from cdc_sync.schema.changes import RenameColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.wording import type_text
 
@@ -33,11 +33,20 @@ class TypeChanges:
 
 
 def type_changes(
-    changes: Iterable[SchemaChange], before: InternalSchema, route: Route, capabilities: Capabilities
+    changes: Iterable[SchemaChange], before: InternalSchema, route: Route, capabilities: Capabilities, *, kind: str
 ) -> TypeChanges:
-    """Decide about all type changes among `changes`, which lead on from `before`."""
+    """Decide about all type changes among `changes`, which lead on from `before`.
+
+    Args:
+        changes: from `before` to what an event shows.
+        before: the version in effect.
+        route: the table's rules.
+        capabilities: of its target.
+        kind: of the source's positions, which tells the database.
+    """
     sides: dict[int, str] = {}
     evidence: list[Evidence] = []
+    marked: list[tuple[int, str]] = []
     for change, decided in _decided(changes, before, route, capabilities):
         name = before.column(change.id).name
         types = f"{type_text(change.old)} to {type_text(change.new)}"
@@ -49,12 +58,15 @@ def type_changes(
                 evidence.append(
                     Evidence(subject=name, kind="rewrite", text=f"existing values are converted, {types}: {rule}")
                 )
+                if cast is not None and kind == "postgresql":
+                    marked.append((change.id, f"existing values were converted by rule, {types}; {_USING}"))
             case SideColumn(reason=reason):
                 sides[change.id] = reason
                 text = (
                     f"changed from {types} ({reason}): kept with its data, and existing rows read NULL in the new one"
                 )
                 evidence.append(Evidence(subject=name, kind=SIDE_COLUMN, text=text))
+                marked.append((change.id, f"existing rows read NULL; the column changed from {types}"))
             case Stop(reason=reason):
                 refused = Refused(
                     reason=f"column {name!r} changed from {types}, {reason}",
@@ -63,7 +75,18 @@ def type_changes(
                 return TypeChanges(sides={}, evidence=(), refused=refused)
             case _:
                 assert_never(decided)
+    if not route.append:  # a changelog's rows are what the events said
+        names = _names_after(changes, before)
+        evidence += (Evidence(subject=names[id_], kind=NEEDS_RESYNC, text=text) for id_, text in marked)
     return TypeChanges(sides=sides, evidence=tuple(evidence))
+
+
+_USING = "no event tells whether the source did so by an expression of its own (USING)"
+
+
+def _names_after(changes: Iterable[SchemaChange], before: InternalSchema) -> dict[int, str]:
+    names = {column.id: column.name for column in before.columns}
+    return names | {change.id: change.new for change in changes if isinstance(change, RenameColumn)}
 
 
 def _decided(

@@ -12,7 +12,7 @@ from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.schema.changes import ChangePrimaryKey, SchemaChange
+from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
@@ -133,9 +133,7 @@ def migration(
             if column.initial is not None and not column.retired
         )
     changes = diff(stamped.schema, head.schema)
-    altered = tuple(
-        item for item in _with_schemas(stamped.schema, changes) if mode == "upsert" or not _is_of_key(item[1])
-    )
+    altered = _with_schemas(stamped.schema, changes)
     if rows_at is not None and rewrites(changes, capabilities):
         rewrite = RewriteTable(version=stamped.number, before=stamped.schema, steps=altered, filled=filled)
         return Migration(version=head.number, schema=head.schema, steps=(*steps, rewrite))
@@ -187,10 +185,6 @@ def _with_schemas(
         paired.append((schema, change))
         schema = apply(schema, change)
     return tuple(paired)
-
-
-def _is_of_key(change: SchemaChange) -> bool:
-    return isinstance(change, ChangePrimaryKey)
 
 
 def _added(before: InternalSchema, after: InternalSchema) -> tuple[Column, ...]:

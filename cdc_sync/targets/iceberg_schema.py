@@ -6,7 +6,6 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, can_change_in_place
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -69,10 +68,8 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             return transaction.updateSchema().updateColumnDoc(before.column(id_).name, comment)
         case MoveColumn(id=id_, new_after=after):
             return _place(transaction.updateSchema(), before.column(id_).name, before, after)
-        case UpdateColumnNullability() | UpdateColumnDefault() | RetireColumn() | ReviveColumn():
+        case UpdateColumnNullability() | UpdateColumnDefault() | RetireColumn() | ReviveColumn() | ChangePrimaryKey():
             return None  # recorded in the history; every target column stays optional
-        case ChangePrimaryKey():
-            raise TargetError("Cannot migrate: a change of the primary key must be refused by the plan")
         case _:
             assert_never(change)
 

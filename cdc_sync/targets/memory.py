@@ -106,10 +106,11 @@ class MemoryTarget:
                 case AlterTable():
                     table = self._tables[name]
                     kept = {*(column.id for column in migration.schema.columns), *_METADATA}
-                    table.rows = {
-                        key: {id_: value for id_, value in row.items() if id_ in kept}
+                    rows = (
+                        (key, {id_: value for id_, value in row.items() if id_ in kept})
                         for key, row in table.rows.items()
-                    }
+                    )
+                    table.rows = {_place(table, migration.schema, key, row): row for key, row in rows}
                     table.schema, table.version = migration.schema, migration.version
                 case RewriteTable():
                     self._rewrite(name, step, migration, progress)
@@ -131,12 +132,10 @@ class MemoryTarget:
         )
         labels = _METADATA if table.mode == "append" else ()
         filled = _initials(step.filled)
-        key = step.before.primary_key if table.mode == "upsert" else ()
         rows: _Rows = {}
         for (number, old), row in zip(table.rows.items(), _collected(name, values), strict=True):
             new_row: _Row = filled | {int(id_): value for id_, value in row.asDict(recursive=True).items()}
-            place = tuple(new_row[id_] for id_ in key) if key else number
-            rows[place] = new_row | {label: old[label] for label in labels}
+            rows[_place(table, migration.schema, number, new_row)] = new_row | {label: old[label] for label in labels}
         table.kept = table.schema, table.version, table.progress, table.rows
         table.rows, table.schema, table.version, table.progress = rows, migration.schema, migration.version, progress
 
@@ -227,6 +226,15 @@ class MemoryTarget:
         if table.mode == "append":
             columns += [(label, label) for label in _METADATA]
         return [{label: row.get(id_) for label, id_ in columns} for row in table.rows.values()]
+
+
+def _place(table: _Table, schema: InternalSchema, number: tuple[Any, ...], row: _Row) -> tuple[Any, ...]:
+    """Return where a row stands under another schema; where there is no key it is numbered."""
+    if table.mode == "append":
+        return number
+    if not schema.primary_key:
+        return number if not table.schema.primary_key else (next(table.numbers),)
+    return tuple(row.get(id_) for id_ in schema.primary_key)
 
 
 def _write_numbered(name: TargetName, batch: Batch, after: _Rows, numbers: Iterator[int]) -> None:

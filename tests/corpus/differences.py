@@ -6,9 +6,10 @@ loss is about, the row's last event carries exactly what the loss makes of it, a
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +121,24 @@ def _taken_for_moved(cell: Cell, sent: Carried) -> bool:
     return cell.database == "mariadb" and sent.moved and _says(cell, sent.value)
 
 
+def _cut_off(cell: Cell, sent: Carried) -> bool:
+    if cell.database != "mariadb" or not cell.type.startswith("datetime") or not isinstance(cell.found, dt.datetime):
+        return False
+    return str(cell.found).startswith(cell.text or "-") and _says_micros(cell.found, sent.value)
+
+
+def _says_micros(found: dt.datetime, sent: object) -> bool:
+    return (found - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) == sent
+
+
+def _filled_up(cell: Cell, sent: Carried) -> bool:
+    if not cell.type.startswith("bit(") or not isinstance(cell.found, bytes) or cell.text is None:
+        return False
+    return (
+        int(cell.text) == int.from_bytes(cell.found, "little") and base64.b64encode(cell.found).decode() == sent.value
+    )
+
+
 MOVED = "the same names in another order: moved, for all that events show"
 
 LOSSES: tuple[tuple[str, Loss], ...] = (
@@ -132,9 +151,12 @@ LOSSES: tuple[tuple[str, Loss], ...] = (
     ("zero dates arrive as null or 1970, year 0 as 1900", _zero_date),
     ("dates of years below 70 arrive as 20xx", _two_digit_year),
     ("a text equal to the placeholder cannot be told from it", _placeholder),
-    (MOVED, _taken_for_moved),
+    ("datetimes are cut off without an event where their precision falls", _cut_off),
+    ("bits are filled up without an event where their number grows", _filled_up),
 )
 
+
+MARKED = "needs resync"
 
 UNSENT = "defaults that are expressions do not arrive"
 
@@ -162,8 +184,15 @@ class Comparison:
         return not self.losses and not self.unexplained
 
 
-def compare(truth: Truth, image: Image, table: str) -> Comparison:
-    """Compare a target with the truth; `table` is its name there."""
+def compare(truth: Truth, image: Image, table: str, *, marked: Collection[str] = ()) -> Comparison:
+    """Compare a target with the truth.
+
+    Args:
+        truth: what the source has.
+        image: what the target has.
+        table: its name there.
+        marked: columns of which the target's status says that they need a resync.
+    """
     structure = truth.structure_differences(image)
     if structure:
         return Comparison(unexplained=tuple(structure))
@@ -195,20 +224,25 @@ def compare(truth: Truth, image: Image, table: str) -> Comparison:
             for place, (name, type_) in enumerate(truth.columns)
             if repr(row[place]) != repr(other[place])
         ]
-    return _explained(cells)
+    return _explained(cells, marked)
 
 
-def _explained(cells: Sequence[Cell]) -> Comparison:
+def _explained(cells: Sequence[Cell], marked: Collection[str]) -> Comparison:
     losses: dict[str, dict[str, None]] = {}
     unexplained = []
     for cell in cells:
+        if cell.column in marked:
+            losses.setdefault(MARKED, {})[cell.column] = None
+            continue
         names = [name for name, loss in LOSSES if cell.carried is not None and loss(cell, cell.carried)]
         names += [UNSENT] if _unsent_default(cell) else []
+        if not names and cell.carried is not None and _taken_for_moved(cell, cell.carried):
+            names = [MOVED]
         if len(names) == 1:
             losses.setdefault(names[0], {})[cell.column] = None
         else:
             unexplained.append(str(cell))
-    order = [*(name for name, _ in LOSSES), UNSENT]
+    order = [MARKED, *(name for name, _ in LOSSES), MOVED, UNSENT]
     return Comparison(
         losses=tuple((name, tuple(losses[name])) for name in sorted(losses, key=order.index)),
         unexplained=tuple(unexplained),

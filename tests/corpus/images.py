@@ -40,6 +40,12 @@ class Image:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
 
+    def without(self, pattern: re.Pattern[str]) -> Image:
+        """Return the image without the columns whose names match."""
+        kept = [place for place, name in enumerate(self.names) if not pattern.search(name)]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return Image(columns=tuple(self.columns[place] for place in kept), rows=rows)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:

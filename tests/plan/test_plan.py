@@ -270,9 +270,16 @@ class TestRefusals:
         plan = t.row().plan()
         assert [item.id for item in plan.versions[1].schema.columns] == [1, 2, 3]
         assert plan.warnings == ()
-        (evidence,) = plan.versions[1].evidence
+        evidence, mark = plan.versions[1].evidence
         assert (evidence.subject, evidence.kind) == ("a", "rewrite")
         assert evidence.text == "existing values are converted, INT to STRING: its decimal digits"
+        assert (mark.subject, mark.kind) == ("a", "needs resync")
+        assert mark.text == (
+            "existing values were converted by rule, INT to STRING; no event tells whether the source did so by an "
+            "expression of its own (USING)"
+        )
+        log = t.plan(replace(ROUTE, append=True))
+        assert [item.kind for item in log.versions[1].evidence] == ["rewrite"]
 
     def test_a_key_that_may_lose_a_value_pauses(self) -> None:
         t = Table(column("id", TEXT, optional=False), column("a", INT32))
@@ -289,11 +296,17 @@ class TestRefusals:
         stop = refusal(plan)
         assert (stop.kafka.offset, stop.position) == (2, t.events()[2].source.position)
 
-    def test_another_key_pauses(self) -> None:
+    def test_another_key_pauses_only_where_a_topic_has_several_partitions(self) -> None:
         t = Table()
         t.key = ("id", "a")
         t.insert(id=9, a=1)
-        assert "the key changed from (id) to (id, a)" in refusal(t.plan()).reason
+        assert t.plan().refusal is None
+        assert t.history().head.schema.primary_key == (1, 2)
+        several = [sighting(event, partitions=2) for event in t.events()]
+        found = refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
+        assert found.startswith("the key changed from (id) to (id, a), and the topic has 2 partitions: ")
+        changelog = plan_table(None, several, replace(ROUTE, append=True), ICEBERG)
+        assert changelog.refusal is None
 
     def test_a_table_without_a_key_is_kept_by_whole_rows(self) -> None:
         plan = Table(column("id", INT32), key=()).plan()

@@ -1,0 +1,107 @@
+"""Keys that change: rows written under the old key are found by the new one, or the table says why they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cdc_sync.testing import INT32, TEXT, SourceTable, column
+from tests.conftest import Produce
+from tests.faults.conftest import NewPipeline
+from tests.faults.pipeline import Pipeline, assert_equal
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
+
+Send = Callable[[], None]
+
+
+def _table(lake: Pipeline, **options: object) -> SourceTable:
+    columns = [column("id", INT32, optional=False), column("code", TEXT, optional=False), column("v", INT32)]
+    table = SourceTable("t", columns, prefix=lake.prefix, null_is_default=False, **options)  # type: ignore[arg-type]
+    for number, code in enumerate("ABCD", 1):
+        table.insert(id=number, code=code, v=number)
+    return table
+
+
+def _sender(table: SourceTable, produce: Produce) -> Send:
+    sent = 0
+
+    def send() -> None:
+        nonlocal sent
+        produce(table.topic, table.records[sent:])
+        sent = len(table.records)
+
+    return send
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one batch", "in many"])
+def test_rows_are_found_by_each_key_in_turn(pipeline: NewPipeline, produce: Produce, at_once: bool) -> None:
+    lake = pipeline(f"keys-{at_once}")
+    table = _table(lake)
+    send = _sender(table, produce)
+
+    def step() -> None:
+        if not at_once:
+            send()
+            lake.run()
+
+    step()
+    table.update({"id": 1}, v=10)
+    table.key = ("code",)
+    table.update({"code": "A"}, v=11)
+    table.update({"code": "B"}, code="Z")
+    table.insert(id=5, code="E", v=5)
+    step()
+    table.key = ("id", "code")
+    table.delete({"id": 3, "code": "C"})
+    table.update({"id": 5, "code": "E"}, v=50)
+    step()
+    table.rename_column("code", "kode")
+    table.key = ("kode",)
+    table.update({"kode": "D"}, v=40)
+    send()
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.version, status.needs_resync) == ("running", 4, ())
+    assert_equal(lake, table)
+
+
+def test_a_key_that_rows_cannot_be_told_apart_by_pauses_the_table(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-twice")
+    table = _table(lake)
+    table.update({"id": 2}, code="A")
+    send = _sender(table, produce)
+    send()
+    lake.run()
+    before = sorted(lake.table(table.id).scan().to_arrow().to_pylist(), key=repr)
+    table.key = ("code",)
+    table.insert(id=6, code="F", v=6)
+    send()
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@5")
+    assert status.reason == (
+        "the key is (code) from here on, and two rows have the same values in it, so rows cannot be found by it"
+    )
+    assert sorted(lake.table(table.id).scan().to_arrow().to_pylist(), key=repr) == before
+    lake.run()
+    assert lake.statuses()["t"].state == "paused"
+
+
+def test_a_new_column_as_the_key_pauses_where_rows_have_no_value_of_it(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-new")
+    table = _table(lake)
+    table.add_column(column("number", INT32, optional=False, default=0), initial=7)
+    table.key = ("number",)
+    table.insert(id=5, code="E", v=5, number=8)
+    produce(table.topic, table.records)
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert status.state == "paused"
+    assert "the key is (number) from here on, and rows that are there have no value of its new column" in str(
+        status.reason
+    )
