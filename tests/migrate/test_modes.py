@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cdc_sync.migrate.migration import AlterTable, CreateTable, migration
-from cdc_sync.migrate.modes import METADATA, mode_remedy, taken_name
+from cdc_sync.migrate.modes import METADATA, Mode, mode_remedy, taken_name
 from cdc_sync.schema.changes import ChangePrimaryKey
 from tests.history.versions import versions
 
@@ -34,10 +36,9 @@ def test_a_changelog_is_created_as_one_and_never_filled() -> None:
     assert migration(RENAMED, FIRST, RENAMED, mode="append").steps == ()
 
 
-def test_a_changelog_does_not_mind_another_key() -> None:
+@pytest.mark.parametrize("mode", ["append", "upsert"])
+def test_another_key_only_moves_the_stamp(mode: Mode) -> None:
     without = replace(FIRST, number=2, schema=replace(FIRST.schema, primary_key=()))
-    (alter,) = migration(FIRST, FIRST, without, mode="append").steps
-    assert alter == AlterTable(steps=())
-    (alter,) = migration(FIRST, FIRST, without).steps
+    (alter,) = migration(FIRST, FIRST, without, mode=mode).steps
     assert isinstance(alter, AlterTable)
     assert [type(change) for _, change in alter.steps] == [ChangePrimaryKey]
