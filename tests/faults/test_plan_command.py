@@ -66,7 +66,7 @@ class Shop:
         columns = [column("id", INT32, optional=False), column("a", TEXT), column("n", INT32)]
         self.tables = {
             name: SourceTable(name, columns, prefix=prefix, wal=wal, null_is_default=False)
-            for name in ("grown", "emptied", "split", "same", "keyed")
+            for name in ("grown", "emptied", "split", "same", "keyed", "strict")
         }
         self._produce = produce
         self._sent = dict.fromkeys(self.tables, 0)
@@ -82,7 +82,7 @@ class Shop:
         self.send()
 
     def change(self) -> None:
-        grown, emptied, split, same, keyed = self.tables.values()
+        grown, emptied, split, same, keyed, strict = self.tables.values()
         grown.add_column(column("late", INT32, optional=False, default=7), initial=7)
         grown.insert(id=2, late=1)
         grown.rename_column("a", "b")
@@ -96,9 +96,12 @@ class Shop:
         split.rename_column("n", "m")  # the last one: nothing proves it, so the old one is kept
         split.insert(id=3, m=3)
         same.insert(id=2)
-        keyed.insert(id=2)
         keyed.key = ("n",)
-        keyed.insert(id=3, n=3)
+        keyed.insert(id=2, n=2)
+        keyed.update({"n": 1}, a="found")
+        strict.insert(id=2)
+        strict.alter_column("n", lambda _: column("n", TEXT), convert=lambda value: value and str(value))
+        strict.insert(id=3, n="3")
         self.send()
 
 
@@ -108,7 +111,8 @@ def test_what_is_planned_is_what_is_run(
     plan: Callable[[Pipeline], Plan],
     done: dict[str, list[ExplainedStep]],
 ) -> None:
-    lake, shop = pipeline("planned"), Shop("planned", produce)
+    rules = "[{pattern: '.*strict', policy: {incompatible_types: pause}}, {pattern: '.*'}]"
+    lake, shop = pipeline("planned", rules=rules), Shop("planned", produce)
     shop.open()
     nothing_yet = plan(lake)
     assert not any(Path(lake.folder).iterdir()), "no state, no warehouse"
@@ -131,12 +135,12 @@ def test_what_is_planned_is_what_is_run(
     tables, after = by_table(planned), recorded(lake)
     assert {name: (*first[name], *table.versions) for name, table in tables.items()} == after
     assert {table.target: list(table.steps) for table in planned.tables if table.steps} == done
-    assert [len(tables[name].versions) for name in shop.tables] == [2, 1, 1, 0, 0]
-    paused = lake.statuses()["keyed"]
-    assert (tables["keyed"].problem, tables["keyed"].remedy) == (paused.reason, paused.remedy)
-    assert (tables["keyed"].at, tables["keyed"].paused) == (paused.paused_at, True)
+    assert [len(tables[name].versions) for name in shop.tables] == [2, 1, 1, 0, 1, 0]
+    paused = lake.statuses()["strict"]
+    assert (tables["strict"].problem, tables["strict"].remedy) == (paused.reason, paused.remedy)
+    assert (tables["strict"].at, tables["strict"].paused) == (paused.paused_at, True)
     assert planned.exit_code == 5
-    assert_equal(lake, shop.tables["grown"], shop.tables["emptied"], shop.tables["same"])
+    assert_equal(lake, *(shop.tables[name] for name in ("grown", "emptied", "same", "keyed")))
 
 
 def test_it_says_what_would_be_done_and_what_it_costs(
