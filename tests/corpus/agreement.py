@@ -36,9 +36,10 @@ def disagreements(one: Ended, other: Ended, *, other_is_adjusted: bool = False) 
 
 
 def _ending(status: TableStatus) -> tuple[object, ...]:
-    """Return what must agree: state, version, reason, and the offset a table stands before."""
+    """Return what must agree: state, version, reason, the offset a table stands before, and the marks."""
     reason = re.sub(r"which \w+ cannot do", "which the target cannot do", status.reason or "")
-    return status.state, status.version, reason, (status.paused_at or "").partition("@")[2]
+    marks = tuple((adjusted(mark.column), mark.version) for mark in status.needs_resync)
+    return status.state, status.version, reason, (status.paused_at or "").partition("@")[2], marks
 
 
 def _between(one: Image | None, other: Image | None) -> list[str]:

@@ -121,25 +121,23 @@ def _taken_for_moved(cell: Cell, sent: Carried) -> bool:
     return cell.database == "mariadb" and sent.moved and _says(cell, sent.value)
 
 
-def _cut_off(cell: Cell, sent: Carried) -> bool:
-    if cell.database != "mariadb" or not cell.type.startswith("datetime") or not isinstance(cell.found, dt.datetime):
-        return False
-    return str(cell.found).startswith(cell.text or "-") and _says_micros(cell.found, sent.value)
-
-
-def _says_micros(found: dt.datetime, sent: object) -> bool:
-    return (found - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) == sent
-
-
-def _filled_up(cell: Cell, sent: Carried) -> bool:
-    if not cell.type.startswith("bit(") or not isinstance(cell.found, bytes) or cell.text is None:
-        return False
-    return (
-        int(cell.text) == int.from_bytes(cell.found, "little") and base64.b64encode(cell.found).decode() == sent.value
-    )
+def _rewritten(cell: Cell, sent: Carried) -> bool:
+    """Whether the target holds what the row's last event says: the source changed the value without an event."""
+    match cell.found:
+        case bool() | int() | str():
+            return bool(cell.found == sent.value)
+        case bytes():
+            return bool(base64.b64encode(cell.found).decode() == sent.value)
+        case dt.datetime():
+            micros = (cell.found - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+            return bool(sent.value in (micros, micros / 1000))
+        case _:
+            return False
 
 
 MOVED = "the same names in another order: moved, for all that events show"
+
+REWRITTEN = "a type change rewrites values without an event"
 
 LOSSES: tuple[tuple[str, Loss], ...] = (
     ("NULL arrives as the column's default", _null_as_default),
@@ -151,8 +149,6 @@ LOSSES: tuple[tuple[str, Loss], ...] = (
     ("zero dates arrive as null or 1970, year 0 as 1900", _zero_date),
     ("dates of years below 70 arrive as 20xx", _two_digit_year),
     ("a text equal to the placeholder cannot be told from it", _placeholder),
-    ("datetimes are cut off without an event where their precision falls", _cut_off),
-    ("bits are filled up without an event where their number grows", _filled_up),
 )
 
 
@@ -238,11 +234,13 @@ def _explained(cells: Sequence[Cell], marked: Collection[str]) -> Comparison:
         names += [UNSENT] if _unsent_default(cell) else []
         if not names and cell.carried is not None and _taken_for_moved(cell, cell.carried):
             names = [MOVED]
+        if not names and cell.carried is not None and _rewritten(cell, cell.carried):
+            names = [REWRITTEN]
         if len(names) == 1:
             losses.setdefault(names[0], {})[cell.column] = None
         else:
             unexplained.append(str(cell))
-    order = [MARKED, *(name for name, _ in LOSSES), MOVED, UNSENT]
+    order = [MARKED, *(name for name, _ in LOSSES), MOVED, REWRITTEN, UNSENT]
     return Comparison(
         losses=tuple((name, tuple(losses[name])) for name in sorted(losses, key=order.index)),
         unexplained=tuple(unexplained),

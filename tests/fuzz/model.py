@@ -74,9 +74,22 @@ def decode(value: bytes | None, table: tuple[str, str, str], read: Reader) -> De
     needed = _decode(value, table, _read_needed)
     if needed.meaning in ("change", "no change"):
         return needed
+    if _is_no_row(value):
+        return Decoded(meaning="no change")
     # Nobody reads more of another table's record than whose it is, not even whether it is text.
     others = _decode(value.decode(errors="replace").encode("ascii", "replace"), table, _read_needed)
     return others if others.meaning == "another table's" else strict
+
+
+def _is_no_row(value: bytes) -> bool:
+    """Tell whether the schema is one of records without rows; in any layout it is all that is looked at of these."""
+    try:
+        document, _ = _DECODER.raw_decode(value.decode().lstrip())
+    except (ValueError, ArithmeticError, RecursionError):
+        return False
+    schema = document.get("schema") if isinstance(document, dict) else None
+    name = schema.get("name") if isinstance(schema, dict) else None
+    return isinstance(name, str) and not name.endswith(".Envelope")
 
 
 def _decode(value: bytes, table: tuple[str, str, str], read: Reader) -> Decoded:
