@@ -138,6 +138,9 @@ def validate(config: Config, *, check: bool = False) -> Validation:
             f"evidence topic {name} does not exist yet: tables wait for it at every change of their columns"
             for name in sorted(told - set(kafka.topics()))
         )
+        answers = config.connector.notifications
+        if answers is not None and answers not in kafka.topics():
+            warnings += (f"topic {answers} of connector.notifications does not exist yet: until it does, marks stay",)
         if config.kafka.topic_pattern is not None and not topics:
             warnings += ("no topic matches kafka.topic_pattern yet",)
     return Validation(config=config, warnings=warnings, topics=topics)

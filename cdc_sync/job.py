@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.naming import Join
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
@@ -112,13 +113,18 @@ class SyncJob:
         """Undo rewrites that the operator asks to be undone, between two batches."""
         asked = self._context.state.rollbacks()
         for table in self.tables.all():
-            with self._lock, table.lock:
-                try:
-                    table.follow_rollback(asked.get(table.table))
-                except TransientError:
-                    raise
-                except Exception as error:  # one table's failure is its own
-                    table.fail(error)
+            if asked.get(table.table) != table.rollback:
+                self._elsewhere(self._follow_rollback, table, asked.get(table.table))
+
+    def _follow_rollback(self, table: TableSync, asked: Rollback | None) -> None:
+        activate(self._context.spark)
+        try:
+            with table.lock:
+                table.follow_rollback(asked)
+        except TransientError:
+            raise
+        except Exception as error:  # one table's failure is its own
+            table.fail(error)
 
     def _follow_resyncs(self) -> None:
         """Write down what the connector says of the rows that it is to read again."""
@@ -134,9 +140,15 @@ class SyncJob:
             table = tables.get(join.table)
             if table is None or replace(join, after=0) in self._joined:
                 continue
-            # Not in this thread: Java calls back on a thread's connection, which a stream that starts later closes.
-            with self._lock, ThreadPoolExecutor(1) as pool:
-                pool.submit(inheritable_thread_target(self._join), table, join).result()
+            self._elsewhere(self._join, table, join)
+
+    def _elsewhere(self, work: Callable[..., None], *arguments: object) -> None:
+        """Work between two batches in a thread of its own.
+
+        Java calls back on the connection of the thread that called it, which PySpark closes when a stream starts later.
+        """
+        with self._lock, ThreadPoolExecutor(1) as pool:
+            pool.submit(inheritable_thread_target(work), *arguments).result()
 
     def _join(self, table: TableSync, join: Join) -> None:
         activate(self._context.spark)

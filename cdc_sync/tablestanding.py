@@ -41,6 +41,7 @@ class TableStanding:
         self._warnings: tuple[str, ...] = ()
         self._unconverted: dict[int, Unconverted] = {}
         self._resyncs: tuple[Resync, ...] = ()
+        self._shown_marks: tuple[Mark, ...] = ()
 
     @property
     def table(self) -> TableId:
@@ -76,10 +77,11 @@ class TableStanding:
     def _load_counts(self) -> None:
         before = self._state.load(self.table)
         self._counts = dict(before.counts) if before is not None else {}
+        self._shown_marks = before.needs_resync if before is not None else ()
         self._unconverted.clear()
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
-        self._resyncs = self._state.resyncs(self.table)
+        self._take_resyncs(self._state.resyncs(self.table))
 
     def _count(self, kind: str, number: int) -> None:
         """Add to what is counted since the table's beginning."""
@@ -111,9 +113,16 @@ class TableStanding:
 
     def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         """Take note of what the operator asked to be read again, and how far it has come."""
-        if resyncs != self._resyncs:
-            self._resyncs = resyncs
+        news = resyncs != self._resyncs
+        self._take_resyncs(resyncs)
+        if news or self._marks() != self._shown_marks:
             self.save_status()
+
+    def _take_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
+        self._resyncs = resyncs
+        for item in resyncs:
+            if item.failed is not None and not item.ends:
+                self._warn(f"the connector could not read the rows again ({item.failed}); `cdc-sync resync` asks anew")
 
     def _marks(self) -> tuple[Mark, ...]:
         if self.history is None:
@@ -125,6 +134,7 @@ class TableStanding:
         state: Literal["running", "paused", "failing", "waiting"] = (
             "paused" if self.pause else "failing" if self.failing else "waiting" if self.waiting else "running"
         )
+        self._shown_marks = self._marks()
         self._state.save(
             TableStatus(
                 table=self.table,
@@ -138,6 +148,6 @@ class TableStanding:
                 offsets=self.progress.offsets if self.progress else self._unread,
                 warnings=self._warnings,
                 counts=self._counts,
-                needs_resync=self._marks(),
+                needs_resync=self._shown_marks,
             )
         )

@@ -13,6 +13,11 @@ def advice(config: Config) -> tuple[str, ...]:
         found.append("target.format memory keeps nothing after the process ends; use iceberg for real data")
     if config.spark.jars and config.spark.packages is not None:
         found.append("spark.packages is ignored because spark.jars is set; remove one of the two")
+    if config.connector.signals is not None and config.connector.notifications is None:
+        found.append(
+            "connector.signals without connector.notifications: nobody tells when a resync has ended; set both, or say "
+            "`cdc-sync resync --done` yourself"
+        )
     protocol = config.kafka.driver_settings.get("security.protocol", "").upper()
     if protocol == "SASL_PLAINTEXT":
         found.append("security.protocol SASL_PLAINTEXT sends the password in clear; use SASL_SSL")

@@ -174,11 +174,14 @@ def test_advice_names_what_a_usable_configuration_may_regret() -> None:
     config = with_lines(
         "target: {format: memory, catalog: {properties: {jdbc.password: plain}}}",
         "spark: {jars: [a.jar], packages: ['g:a:1']}",
+        "connector: {signals: {topic: asked, prefix: shop}}",
     )
 
     assert advice(config) == (
         "target.format memory keeps nothing after the process ends; use iceberg for real data",
         "spark.packages is ignored because spark.jars is set; remove one of the two",
+        "connector.signals without connector.notifications: nobody tells when a resync has ended; set both, or say "
+        "`cdc-sync resync --done` yourself",
         "target.catalog.properties.jdbc.password stands in the file in plain text; write ${env:NAME} or ${file:PATH} "
         "instead",
     )

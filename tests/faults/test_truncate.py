@@ -57,7 +57,7 @@ def lived(prefix: str, *, key: tuple[str, ...] = ("id",)) -> SourceTable:
     return t
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def sessions(_spark: SparkSession) -> Iterator[None]:
     with session_of_its_own(_spark):
         yield
