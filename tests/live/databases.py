@@ -19,7 +19,7 @@ from cdc_sync.local.stack import LocalStack
 from tests.live.dialects import Dialect, Mariadb, Postgres
 
 SCHEMA = "live"
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 
 Place: TypeAlias = tuple[int, ...]
 """Where in the source's log something happened; comparable inside one source."""

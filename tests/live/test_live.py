@@ -18,7 +18,7 @@ def test_ids_and_rows_are_right_after_random_histories(tmp_path: Path, spark: Ca
     with LocalStack(databases=("postgres", "mariadb")) as stack:
         live = Live(stack, [PostgresDatabase(stack), MariadbDatabase(stack)], tmp_path)
         with live.running(spark):
-            outcomes = live.wave(5, seed=5, groups=2)
+            outcomes = live.wave(5, seed=5, groups=2, patience=180)
 
     problems = [f"{outcome.name}: {text}" for outcome in outcomes for text in outcome.problems]
     assert not problems, "\n".join(problems)

@@ -24,7 +24,7 @@ from cdc_sync.state import StateStore, TableStatus
 
 pytestmark = [pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.spark]
 
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 _SIGNALS = "(id varchar(42) primary key, type varchar(32) not null, data varchar(2048))"
 _CONFIG = """
 pipeline: {{name: again, state: '{folder}/state'}}
