@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.naming import Decision
 from cdc_sync.plan import Refusal, TablePlan, plan_table
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.schema.policy import Policy
@@ -178,6 +180,29 @@ class TestWhatIsNotProven:
         t.snapshot()
         t.row().drop_column("a")
         assert changes(t.row().plan()) == ["-a"]
+
+
+class TestDecisions:
+    def test_what_the_operator_said_of_a_change_is_the_proof(self) -> None:
+        t = Table()
+        t.rename_column("z", "y")
+        stop = refusal(t.row().plan(PAUSE))
+
+        def decided(**said: Any) -> TablePlan:
+            decision = Decision(table=t.id, at=str(stop.kafka), **{"renames": {}, **said})
+            return t.plan(replace(PAUSE, decisions=(decision,)))
+
+        assert changes(decided(renames={"z": "y", "gone": "y"})) == ["z->y"]
+        assert decided(renames={"z": "y"}).versions[1].evidence[0].kind == "decided"
+        anew = decided(not_same=("y", "gone"))
+        assert anew.refusal is None
+        assert "z->y" not in changes(anew)
+
+    def test_of_another_change_it_says_nothing(self) -> None:
+        t = Table()
+        t.rename_column("z", "y")
+        other = Decision(table=t.id, at="t[0]@77", renames={"z": "y"})
+        assert refusal(t.row().plan(replace(PAUSE, decisions=(other,))))
 
 
 class TestRefusals:
