@@ -18,8 +18,6 @@ from pyspark.sql import functions as F
 
 from cdc_sync.config import Config, parse_config
 from cdc_sync.context import Context, open_context
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.history.revision import Version
 from cdc_sync.job import SyncJob
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.local.kafka import KafkaServer
@@ -35,6 +33,7 @@ from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.base import Batch
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, SourceTable, column
+from cdc_sync.testing.history import version
 
 _WARM = 5
 """Rounds that do not count: code is compiled in them."""
@@ -129,7 +128,7 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
     """Time rewriting a column's type there and back against copying the same table by INSERT … SELECT."""
     spark, target = context.spark, context.target
     schemas = [_schema(LONG), _schema(STRING)]
-    target.migrate(_LARGE, migration(None, None, _version(1, schemas[0])), Progress(version=1))
+    target.migrate(_LARGE, migration(None, None, version(1, schemas[0])), Progress(version=1))
     ids = spark.range(rows).withColumnRenamed("id", "n")
     values = [
         F.col("n")
@@ -150,7 +149,7 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
     ratios, rates = [], []
     for number in range(1, rounds + 1):
         before, after = schemas[(number - 1) % 2], schemas[number % 2]
-        steps = migration(_version(number, before), _version(number, before), _version(number + 1, after))
+        steps = migration(version(number, before), version(number, before), version(number + 1, after))
         rewritten = _timed(
             lambda steps=steps, number=number: target.migrate(_LARGE, steps, Progress(version=number + 1))
         )
@@ -166,21 +165,6 @@ def _schema(changing: object) -> InternalSchema:
     kinds = [LONG, changing, *[STRING] * 6, *[DOUBLE] * 4]
     columns = tuple(Column(id=place, name=f"c{place}", type=kind) for place, kind in enumerate(kinds, 1))  # type: ignore[arg-type]
     return InternalSchema(columns=columns, primary_key=(1,), last_column_id=len(columns))
-
-
-def _version(number: int, schema: InternalSchema) -> Version:
-    return Version(
-        table=TableId(database="shop", schema="public", table="large"),
-        number=number,
-        fingerprint=f"{number:016x}",
-        schema=schema,
-        changes=(),
-        evidence=(),
-        position=SourcePosition(kind="postgresql", parts=(number, number)),
-        kafka=KafkaPosition(topic="large", partition=0, offset=number),
-        snapshot=False,
-        append_only=True,
-    )
 
 
 def _config(folder: Path, servers: str) -> Config:

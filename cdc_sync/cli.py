@@ -187,14 +187,8 @@ def resync(
 
     It takes an incremental snapshot while everything goes on; `status` names the columns until its rows have arrived.
     """
-    columns = tuple(column or ())
-    _with_config(
-        ctx,
-        config,
-        as_json,
-        verbose,
-        lambda loaded: commands.resync(loaded, table=table, columns=columns, done=done),
-    )
+    command = functools.partial(commands.resync, table=table, columns=tuple(column or ()), done=done)
+    _with_config(ctx, config, as_json, verbose, command)
 
 
 @app.command()

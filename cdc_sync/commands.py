@@ -133,13 +133,14 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         topics = kafka.matching_topics(config.kafka)
         missing = sorted(set(config.kafka.topics or ()) - set(topics))
         warnings += tuple(f"topic {name} does not exist yet" for name in missing)
+        there = set(kafka.topics())
         told = {*config.evidence.schema_changes, *config.evidence.messages}
         warnings += tuple(
             f"evidence topic {name} does not exist yet: tables wait for it at every change of their columns"
-            for name in sorted(told - set(kafka.topics()))
+            for name in sorted(told - there)
         )
         answers = config.connector.notifications
-        if answers is not None and answers not in kafka.topics():
+        if answers is not None and answers not in there:
             warnings += (f"topic {answers} of connector.notifications does not exist yet: until it does, marks stay",)
         if config.kafka.topic_pattern is not None and not topics:
             warnings += ("no topic matches kafka.topic_pattern yet",)

@@ -20,7 +20,6 @@ from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
 
-_AT_ONCE = 5_000
 _REPORTED = 20
 """Statements of one reading that are logged one by one."""
 
@@ -101,10 +100,8 @@ class EvidenceTopics:
             if known is not None and start > known:
                 _gap(topic)  # deleted before it was read
                 found = True
-            while start < end:
-                upto = min(end, start + _AT_ONCE)
-                self._take(topic, self._kafka.read(topic.name, partition, start, upto), start, upto)
-                start = upto
+            for begin, upto, records in self._kafka.chunks(topic.name, partition, start, end):
+                self._take(topic, records, begin, upto)
                 found = True
             topic.next[partition] = end
         return found

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark import inheritable_thread_target
@@ -27,7 +28,6 @@ from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.naming import Join
-from cdc_sync.rewritestate import Rollback
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
@@ -114,17 +114,7 @@ class SyncJob:
         asked = self._context.state.rollbacks()
         for table in self.tables.all():
             if asked.get(table.table) != table.rollback:
-                self._elsewhere(self._follow_rollback, table, asked.get(table.table))
-
-    def _follow_rollback(self, table: TableSync, asked: Rollback | None) -> None:
-        activate(self._context.spark)
-        try:
-            with table.lock:
-                table.follow_rollback(asked)
-        except TransientError:
-            raise
-        except Exception as error:  # one table's failure is its own
-            table.fail(error)
+                self._elsewhere(table, partial(table.follow_rollback, asked.get(table.table)))
 
     def _follow_resyncs(self) -> None:
         """Write down what the connector says of the rows that it is to read again."""
@@ -140,27 +130,31 @@ class SyncJob:
             table = tables.get(join.table)
             if table is None or replace(join, after=0) in self._joined:
                 continue
-            self._elsewhere(self._join, table, join)
+            self._elsewhere(table, partial(self._join, table, join))
 
-    def _elsewhere(self, work: Callable[..., None], *arguments: object) -> None:
-        """Work between two batches in a thread of its own.
+    def _join(self, table: TableSync, join: Join) -> None:
+        if table.join_columns(join):
+            self._joined.add(replace(join, after=0))
+            table.recovered()
+
+    def _elsewhere(self, table: TableSync, work: Callable[[], None]) -> None:
+        """Work on a table between two batches, in a thread of its own.
 
         Java calls back on the connection of the thread that called it, which PySpark closes when a stream starts later.
         """
-        with self._lock, ThreadPoolExecutor(1) as pool:
-            pool.submit(inheritable_thread_target(work), *arguments).result()
 
-    def _join(self, table: TableSync, join: Join) -> None:
-        activate(self._context.spark)
-        try:
-            with table.lock:
-                if table.join_columns(join):
-                    self._joined.add(replace(join, after=0))
-                    table.recovered()
-        except TransientError:
-            raise
-        except Exception as error:  # one table's failure is its own
-            table.fail(error)
+        def alone() -> None:
+            activate(self._context.spark)
+            try:
+                with table.lock:
+                    work()
+            except TransientError:
+                raise
+            except Exception as error:  # one table's failure is its own
+                table.fail(error)
+
+        with self._lock, ThreadPoolExecutor(1) as pool:
+            pool.submit(inheritable_thread_target(alone)).result()
 
     @property
     def waits(self) -> bool:

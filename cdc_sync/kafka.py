@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -32,6 +32,8 @@ K = TypeVar("K")
 Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
 """topic -> partition -> offset."""
 
+_AT_ONCE = 5_000
+"""Offsets that `chunks` reads at a time."""
 _PEEKED, _PEEKED_SECONDS = 256, 1.0
 
 _LOG = logging.getLogger("cdc_sync.librdkafka")
@@ -175,6 +177,13 @@ class KafkaClient:
                 consumer.close()
 
         return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
+
+    def chunks(self, topic: str, partition: int, start: int, end: int) -> Iterator[tuple[int, int, tuple[Record, ...]]]:
+        """Read a range as `read` does, some thousand offsets at a time: start, end and records of each part."""
+        while start < end:
+            upto = min(end, start + _AT_ONCE)
+            yield start, upto, self.read(topic, partition, start, upto)
+            start = upto
 
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Write one record and wait until the brokers have it; where a reply is lost, it may be there twice."""

@@ -211,7 +211,7 @@ def _next(
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    types = type_changes(changes, head.schema, route, capabilities, kind=sighting.position.kind)
+    types = type_changes(changes, head.schema, after, route, capabilities, kind=sighting.position.kind)
     if types.sides:
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)

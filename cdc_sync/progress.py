@@ -98,9 +98,9 @@ def parse_progress(text: str) -> Progress:
             raise TargetError(f"Cannot read progress marker: format {data['format']} is later than this program")
         return Progress(
             version=data["version"],
-            offsets=_with_number_keys(data["offsets"]),
+            offsets=with_number_keys(data["offsets"]),
             topic_ids=data["topic_ids"],
-            high_water=_with_number_keys(data["high_water"]),
+            high_water=with_number_keys(data["high_water"]),
             truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -108,7 +108,7 @@ def parse_progress(text: str) -> Progress:
 
 
 def _read_truncated(data: Mapping[str, Any]) -> Truncated:
-    return Truncated(position=SourcePosition.parse(data["position"]), offsets=_with_number_keys(data["offsets"]))
+    return Truncated(position=SourcePosition.parse(data["position"]), offsets=with_number_keys(data["offsets"]))
 
 
 def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
@@ -118,7 +118,8 @@ def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[s
     }
 
 
-def _with_number_keys(places: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
+def with_number_keys(places: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
+    """Return offsets by topic and partition as JSON holds them, whose keys are texts."""
     return {
         topic: {int(partition): number for partition, number in partitions.items()}
         for topic, partitions in places.items()

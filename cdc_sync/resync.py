@@ -14,7 +14,7 @@ from typing import Any
 from cdc_sync.errors import HistoryError
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
-from cdc_sync.progress import Progress
+from cdc_sync.progress import Progress, with_number_keys
 from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.alignment import NEEDS_RESYNC
 
@@ -136,9 +136,7 @@ def parse_resync(data: Mapping[str, Any], path: str) -> Resync:
             signal=data["signal"],
             version=data["version"],
             columns=tuple(data["columns"]),
-            ends={
-                topic: {int(partition): end for partition, end in ends.items()} for topic, ends in data["ends"].items()
-            },
+            ends=with_number_keys(data["ends"]),
             failed=data["failed"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -20,13 +20,12 @@ from cdc_sync.debezium.notification import (
 from cdc_sync.errors import RefusedError, WireError
 from cdc_sync.events import KafkaPosition
 from cdc_sync.history.history import History
-from cdc_sync.kafka import KafkaClient
+from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.resync import Resync, ResyncAsked
 from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.state import StateStore, TableStatus
 
-_AT_ONCE = 5_000
 _SUCCEEDED = (None, "SUCCEEDED", "EMPTY")
 
 
@@ -148,21 +147,21 @@ class Notifications:
         beginnings = self._kafka.beginnings([topic]).get(topic, {})
         for partition, end in sorted(ends.items()):
             start = max(beginnings.get(partition, 0), self._next.get(partition, 0))
-            while start < end:
-                upto = min(end, start + _AT_ONCE)
-                for record in self._kafka.read(topic, partition, start, upto):
-                    if record.value is None:
-                        continue
-                    try:
-                        self._take(snapshot_notification(read_sample(self._book, record).payload))
-                    except WireError as error:
-                        at = KafkaPosition(topic=topic, partition=partition, offset=record.offset)
-                        get_logger().warning("notification cannot be read", at=str(at), error=str(error))
-                start = upto
+            for _, _, records in self._kafka.chunks(topic, partition, start, end):
+                for record in records:
+                    self._take(record)
             self._next[partition] = end
 
-    def _take(self, told: SnapshotNotification | None) -> None:
+    def _take(self, record: Record) -> None:
         """Keep the last word on each signal; that a table's scan failed is not taken back by the end of the whole."""
+        if record.value is None:
+            return
+        try:
+            told = snapshot_notification(read_sample(self._book, record).payload)
+        except WireError as error:
+            at = KafkaPosition(topic=record.topic, partition=record.partition, offset=record.offset)
+            get_logger().warning("notification cannot be read", at=str(at), error=str(error))
+            return
         if told is None:
             return
         before = self._told.get(told.signal)

@@ -33,6 +33,7 @@ from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import open_store
+from cdc_sync.progress import with_number_keys
 from cdc_sync.resync import Mark, Resync, parse_resync
 from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
 
@@ -311,10 +312,7 @@ def _parse_status(text: str, path: str) -> TableStatus:
             **{
                 **data,
                 "table": TableId(**data["table"]),
-                "offsets": {
-                    topic: {int(partition): offset for partition, offset in partitions.items()}
-                    for topic, partitions in data["offsets"].items()
-                },
+                "offsets": with_number_keys(data["offsets"]),
                 "warnings": tuple(data["warnings"]),
                 "needs_resync": tuple(Mark(**item) for item in data.get("needs_resync", ())),
             }

@@ -113,6 +113,8 @@ class TableStanding:
 
     def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         """Take note of what the operator asked to be read again, and how far it has come."""
+        if not resyncs and not self._resyncs:
+            return  # only these change marks between two writes
         news = resyncs != self._resyncs
         self._take_resyncs(resyncs)
         if news or self._marks() != self._shown_marks:

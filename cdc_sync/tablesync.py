@@ -241,8 +241,8 @@ class TableSync(TableTruncation):
             try:
                 if before:
                     self._migrate()
-                if before and self.pause is None:
-                    self._write_surveyed(before, stretches)
+                    if self.pause is None:
+                        self._write_surveyed(before, stretches)
             finally:
                 self.history = history
             if self.pause is not None:

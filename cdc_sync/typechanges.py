@@ -12,7 +12,7 @@ from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, Type
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN, Evidence
-from cdc_sync.schema.changes import RenameColumn, SchemaChange, UpdateColumnType
+from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.wording import type_text
 
@@ -33,13 +33,20 @@ class TypeChanges:
 
 
 def type_changes(
-    changes: Iterable[SchemaChange], before: InternalSchema, route: Route, capabilities: Capabilities, *, kind: str
+    changes: Iterable[SchemaChange],
+    before: InternalSchema,
+    after: InternalSchema,
+    route: Route,
+    capabilities: Capabilities,
+    *,
+    kind: str,
 ) -> TypeChanges:
-    """Decide about all type changes among `changes`, which lead on from `before`.
+    """Decide about all type changes among `changes`, which lead from `before` to `after`.
 
     Args:
-        changes: from `before` to what an event shows.
+        changes: the difference of the two.
         before: the version in effect.
+        after: what an event shows.
         route: the table's rules.
         capabilities: of its target.
         kind: of the source's positions, which tells the database.
@@ -76,17 +83,11 @@ def type_changes(
             case _:
                 assert_never(decided)
     if not route.append:  # a changelog's rows are what the events said
-        names = _names_after(changes, before)
-        evidence += (Evidence(subject=names[id_], kind=NEEDS_RESYNC, text=text) for id_, text in marked)
+        evidence += (Evidence(subject=after.column(id_).name, kind=NEEDS_RESYNC, text=text) for id_, text in marked)
     return TypeChanges(sides=sides, evidence=tuple(evidence))
 
 
 _USING = "no event tells whether the source did so by an expression of its own (USING)"
-
-
-def _names_after(changes: Iterable[SchemaChange], before: InternalSchema) -> dict[int, str]:
-    names = {column.id: column.name for column in before.columns}
-    return names | {change.id: change.new for change in changes if isinstance(change, RenameColumn)}
 
 
 def _decided(

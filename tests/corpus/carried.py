@@ -71,11 +71,13 @@ class Carried:
         schema: the field's Connect schema.
         value: as sent.
         moved: later events of the table show the columns of this one in another order.
+        outdated: the table's last event shows the column with another type.
     """
 
     schema: Mapping[str, Any]
     value: Any
     moved: bool = False
+    outdated: bool = False
 
     @property
     def is_default_of_nullable(self) -> bool:
@@ -93,10 +95,20 @@ def last_rows(base: str, table: str, key: Sequence[str]) -> dict[tuple[Any, ...]
         if event.after is not None and all(name in event.after for name in key):
             moved = _order(event, told[-1]) != _order(told[-1], event)
             found[tuple(event.after[name] for name in key)] = {
-                name: Carried(schema=event.fields[name], value=value, moved=moved)
+                name: Carried(
+                    schema=event.fields[name], value=value, moved=moved, outdated=_outdated(event, told[-1], name)
+                )
                 for name, value in event.after.items()
             }
     return found
+
+
+def _outdated(event: Event, last: Event, name: str) -> bool:
+    kinds = [[fields[name].get(part) for part in _TYPE] for fields in (event.fields, last.fields) if name in fields]
+    return kinds[0] != kinds[-1]
+
+
+_TYPE = ("type", "name", "parameters", "items")
 
 
 def _order(event: Event, other: Event) -> list[str]:

@@ -187,7 +187,8 @@ def compare(truth: Truth, image: Image, table: str, *, marked: Collection[str] =
         truth: what the source has.
         image: what the target has.
         table: its name there.
-        marked: columns of which the target's status says that they need a resync.
+        marked: columns of which the target's status says that they need a resync; that explains cells of rows whose
+            last event does not show the column as it is now.
     """
     structure = truth.structure_differences(image)
     if structure:
@@ -227,7 +228,7 @@ def _explained(cells: Sequence[Cell], marked: Collection[str]) -> Comparison:
     losses: dict[str, dict[str, None]] = {}
     unexplained = []
     for cell in cells:
-        if cell.column in marked:
+        if cell.column in marked and (cell.carried is None or cell.carried.outdated):
             losses.setdefault(MARKED, {})[cell.column] = None
             continue
         names = [name for name, loss in LOSSES if cell.carried is not None and loss(cell, cell.carried)]

@@ -40,9 +40,10 @@ class Image:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
 
-    def without(self, pattern: re.Pattern[str]) -> Image:
-        """Return the image without the columns whose names match."""
-        kept = [place for place, name in enumerate(self.names) if not pattern.search(name)]
+    def without_sides_of(self, columns: Iterable[str]) -> Image:
+        """Return the image without old columns that stand beside those that took their names with another type."""
+        side = re.compile(f"(?:{'|'.join(map(re.escape, columns))})__retired_\\d+")
+        kept = [place for place, name in enumerate(self.names) if not side.fullmatch(name)]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return Image(columns=tuple(self.columns[place] for place in kept), rows=rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,11 +85,7 @@ def _line(capture: str, table: str, ended: Ended) -> Line:
     if status.state != "running" or image is None:
         return Line(table=table, verdict=status.state, details=(status.reason or "it has no target",))
     marked = frozenset(mark.column for mark in status.needs_resync)
-    return _compared(capture, table, image.without(_SIDE), marked)
-
-
-_SIDE = re.compile(r"__retired_\d+$")
-"""Old columns beside those that took their names with another type; the source has them no more."""
+    return _compared(capture, table, image.without_sides_of(marked), marked)
 
 
 def _compared(capture: str, table: str, image: Image, marked: Collection[str]) -> Line:

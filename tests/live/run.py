@@ -93,7 +93,7 @@ class Live:
         """Run the job meanwhile; `prepare` is called before it starts a session."""
         stop = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(_run, self.config, stop, prepare)
+            running = pool.submit(run_job, self.config, stop, prepare)
             try:
                 yield
             finally:
@@ -207,7 +207,8 @@ class Live:
         )
 
 
-def _run(config: Config, stop: threading.Event, prepare: Callable[[], None]) -> None:
+def run_job(config: Config, stop: threading.Event, prepare: Callable[[], None]) -> None:
+    """Run the job until `stop` is set; `prepare` is called before it starts a session."""
     from cdc_sync import job
 
     prepare()

@@ -21,6 +21,7 @@ from cdc_sync.demo.source import Source
 from cdc_sync.errors import RefusedError
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore, TableStatus
+from tests.live.run import run_job
 
 pytestmark = [pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.spark]
 
@@ -75,7 +76,7 @@ def test_marked_columns_are_read_again_by_the_real_connectors(
         config = _config(tmp_path, stack, "{topic: again-signals, prefix: pgagain}")
         with ThreadPoolExecutor(1) as pool:
             stop = Event()
-            running = pool.submit(_run, config, stop, spark)
+            running = pool.submit(run_job, config, stop, spark)
             try:
                 _both(config, lambda status: status.version == 1)
                 for source in (postgres, mariadb):
@@ -110,13 +111,6 @@ def test_marked_columns_are_read_again_by_the_real_connectors(
 
 def _config(folder: Path, stack: LocalStack, signals: str) -> Config:
     return parse_config(_CONFIG.format(folder=folder, servers=stack.kafka.bootstrap_servers, signals=signals))
-
-
-def _run(config: Config, stop: Event, prepare: Callable[[], None]) -> None:
-    from cdc_sync import job
-
-    prepare()
-    job.run(config, once=False, stop=stop)
 
 
 def _both(config: Config, holds: Callable[[TableStatus], bool]) -> None:

@@ -24,10 +24,10 @@ from cdc_sync.spark.decode import Format
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.testing.history import version
 from tests.spark.independent import LOST, decode
 from tests.spark.reading import converted, parsed, same
 from tests.spark.test_types import SCHEMAS, VALUES
-from tests.targets.conftest import version
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]
 

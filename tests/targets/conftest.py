@@ -13,8 +13,6 @@ from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.history.revision import Version
 from cdc_sync.migrate.migration import Migration, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
@@ -25,6 +23,7 @@ from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.testing.history import version
 
 _numbers = count(1)
 
@@ -32,21 +31,6 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def session(_spark: SparkSession) -> SparkSession:
     return _spark
-
-
-def version(number: int, schema: InternalSchema) -> Version:
-    return Version(
-        table=TableId(database="shop", schema="public", table="t"),
-        number=number,
-        fingerprint=f"{number:016x}",
-        schema=schema,
-        changes=(),
-        evidence=(),
-        position=SourcePosition(kind="postgresql", parts=(number, number)),
-        kafka=KafkaPosition(topic="t", partition=0, offset=number),
-        snapshot=False,
-        append_only=True,
-    )
 
 
 @dataclass

@@ -31,7 +31,8 @@ from cdc_sync.schema.types import (
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit
-from tests.targets.conftest import Lake, schema_of, version
+from cdc_sync.testing.history import version
+from tests.targets.conftest import Lake, schema_of
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,8 @@ from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import Batch, Target
-from tests.targets.conftest import Lake, fresh_name, schema_of, version
+from cdc_sync.testing.history import version
+from tests.targets.conftest import Lake, fresh_name, schema_of
 
 ID, A, B = Column(id=1, name="id", type=INT64), Column(id=2, name="a", type=INT32), Column(id=3, name="b", type=STRING)
 SCHEMA = schema_of(ID, A, B)

@@ -23,7 +23,8 @@ from cdc_sync.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, T
 from cdc_sync.targets.base import MISSING_ROW, Target
 from cdc_sync.targets.keyless import merge_whole_rows_statement
 from cdc_sync.targets.memory import MemoryTarget
-from tests.targets.conftest import Lake, fresh_name, schema_of, version
+from cdc_sync.testing.history import version
+from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.keyless import (
     NOTHING,
     SCHEMA,

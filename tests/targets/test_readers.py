@@ -20,7 +20,8 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING
 from cdc_sync.targets.base import Target
-from tests.targets.conftest import Lake, fresh_name, schema_of, version
+from cdc_sync.testing.history import version
+from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]
 

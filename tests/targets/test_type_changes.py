@@ -41,8 +41,9 @@ from cdc_sync.schema.types import (
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unconverted import count_lost
+from cdc_sync.testing.history import version
 from tests.targets.cast_oracle import LOST, expected
-from tests.targets.conftest import Lake, schema_of, version
+from tests.targets.conftest import Lake, schema_of
 
 pytestmark = pytest.mark.spark
 
