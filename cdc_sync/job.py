@@ -25,7 +25,7 @@ from structlog import get_logger
 
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
-from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.naming import Join
 from cdc_sync.spark.session import activate, build_session
@@ -188,7 +188,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         stop: set it to end after the current batch.
 
     Raises:
-        KafkaUnavailable: if Kafka stays away through the bounded retries.
+        KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka)
@@ -221,8 +221,6 @@ def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
         try:
             _follow(job, context, once=once, stop=stop)
             return
-        except TransientError:
-            raise
         except (PySparkException, CdcSyncError) as error:
             failures = 1 if job.batches > batches else failures + 1
             get_logger().warning("stream failed", attempt=failures, of=attempts, error=_first_line(error))
@@ -230,8 +228,25 @@ def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
                 raise TransientError(
                     f"Cannot go on: the stream failed {failures} times in a row, at last: {_first_line(error)}"
                 ) from error
-        # Raises KafkaUnavailable after bounded retries, one line each.
-        context.kafka.topics()
+        _wait_for_kafka(context, stop)
+
+
+def _wait_for_kafka(context: Context, stop: threading.Event) -> None:
+    """Return when every partition has a leader, or the job is to stop.
+
+    Raises:
+        KafkaUnavailable: if one has none for `kafka.outage_timeout`.
+    """
+    config = context.config.kafka
+    deadline = time.monotonic() + config.outage_timeout.total_seconds()
+    while not stop.is_set():
+        try:
+            context.kafka.beginnings(context.kafka.matching_topics(config))
+            return
+        except KafkaUnavailable:
+            if time.monotonic() > deadline:
+                raise
+            stop.wait(_WAITING_SECONDS)
 
 
 def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event) -> None:

@@ -77,16 +77,22 @@ class Registry(Protocol):
         ...
 
 
+KEY_WITHOUT_SCHEMA = b"?"
+"""Stands in a digest for a key that shows no schema."""
+
+
 def digest_of(key: bytes | None, value: bytes, headers: Headers = ()) -> str:
     """Return the digest of a record's schemas; empty if its value shows none, or only a JSON reader can find it.
 
     JSON texts end at the first `,"payload":`. Between quotes that sequence cannot occur, because a quote is escaped
-    there.
+    there. Records of one digest have one form: no key is another digest than a key without a schema.
     """
     part, key_part = _part(value, headers, "value"), _part(key, headers, "key")
     if part is None or (key_part is None and _is_document(key)):
         return ""
-    return hashlib.sha256((key_part or b"") + b"\n" + part).hexdigest()
+    if key_part is None:
+        key_part = b"" if key is None else KEY_WITHOUT_SCHEMA
+    return hashlib.sha256(key_part + b"\n" + part).hexdigest()
 
 
 def _part(data: bytes | None, headers: Headers, part: Literal["key", "value"]) -> bytes | None:
@@ -214,12 +220,12 @@ class SchemaBook:
             )
 
     def _key(self, digest: str, key: bytes | None, headers: Headers) -> tuple[Form, ConnectSchema | None]:
-        if not key:
+        if key is None:
             return Absent(), None
         try:
             form, schema = self._part(digest, key, headers, "key")
         except WireError:
-            if key[0] == 0 or b'"schema":{' in key:
+            if key.startswith(b"\0") or b'"schema":{' in key:
                 raise
             return Opaque(), None  # a key without a schema: text, or JSON with schemas.enable=false
         return form, schema

@@ -53,7 +53,7 @@ def sightings_of(
             truncate=stretch.truncate,
             partitions=len(context.kafka.ends([stretch.kafka.topic]).get(stretch.kafka.topic, {})),
             exceeded=_exceeded(context, stretch.table, known),
-            opaque_key=known.key_schema is None and bool(record.key),
+            opaque_key=known.key_schema is None and record.key is not None,
             holds_default=first_row_holds_default(known.schema, event.row),
             betrays_default=first_row_betrays_default(known.schema, event.row),
             before_seen_in_stream=_was_streamed(context, before, stretch),

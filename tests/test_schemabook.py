@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc_sync.debezium.envelope import RecordKind, split
-from cdc_sync.debezium.forms import Absent, Prefix
+from cdc_sync.debezium.forms import Absent, Opaque, Prefix
 from cdc_sync.schemabook import SchemaBook, digest_of
 from cdc_sync.testing import INT32, TEXT, SourceTable, column, heartbeat, message
 
@@ -107,6 +107,10 @@ def test_the_digest_is_of_the_schema_parts_whatever_names_and_values_hold(name: 
     assert digest_of(record.key, record.value) == hashlib.sha256(b"\n".join(parts)).hexdigest()
 
 
-def test_a_key_without_a_schema_counts_as_none() -> None:
-    value = message(INT32, 1)
-    assert digest_of(b"7", value) == digest_of(None, value)
+@pytest.mark.parametrize("key", [b"", b"7", b'{"id":7}'])
+def test_a_key_without_a_schema_is_another_form_than_no_key(key: bytes) -> None:
+    value, book = message(INT32, 1), SchemaBook()
+
+    assert digest_of(key, value) != digest_of(None, value)
+    assert isinstance(book.learn(None, value).key_form, Absent)
+    assert isinstance(book.learn(key, value).key_form, Opaque)

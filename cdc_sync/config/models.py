@@ -53,6 +53,7 @@ class Kafka(_Section):
     spark_properties: Properties = {}
     request_timeout: Duration = timedelta(seconds=10)
     attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    outage_timeout: Duration = timedelta(minutes=10)
 
     @model_validator(mode="after")
     def _one_way_to_name_topics(self) -> Kafka:

@@ -11,7 +11,7 @@ from typing_extensions import assert_never
 
 from cdc_sync.debezium.envelope import PAYLOAD_MARKER, SCHEMA_MARKER
 from cdc_sync.debezium.forms import Absent, AvroBody, Document, Form, Opaque, Prefix
-from cdc_sync.schemabook import id_headers
+from cdc_sync.schemabook import KEY_WITHOUT_SCHEMA, id_headers
 from cdc_sync.spark.columns import HEADERS, KEY, VALUE
 from cdc_sync.spark.conditions import all_of
 
@@ -52,7 +52,8 @@ def digest(*, headers: bool) -> Column:
     Returns:
         64 hexadecimal digits, or '' where the value shows no schema.
     """
-    key = F.coalesce(_part(KEY, "key", headers=headers), F.lit(bytearray()))
+    bare = F.when(F.col(KEY).isNotNull(), F.lit(bytearray(KEY_WITHOUT_SCHEMA))).otherwise(F.lit(bytearray()))
+    key = F.coalesce(_part(KEY, "key", headers=headers), bare)
     value = _part(VALUE, "value", headers=headers)
     both = F.concat(key, F.lit(bytearray(b"\n")), value)
     return F.coalesce(F.sha2(both, 256), F.lit(""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -89,6 +90,37 @@ def test_a_key_that_rows_cannot_be_told_apart_by_pauses_the_table(pipeline: NewP
     assert sorted(lake.table(table.id).scan().to_arrow().to_pylist(), key=repr) == before
     lake.run()
     assert lake.statuses()["t"].state == "paused"
+
+
+@pytest.mark.parametrize("key", [b"", b"7"])
+def test_a_record_whose_key_shows_no_schema_is_not_passed_over(
+    pipeline: NewPipeline, produce: Produce, key: bytes
+) -> None:
+    lake = pipeline(f"keys-bare{len(key)}")
+    table = _table(lake)
+    produce(table.topic, table.records)
+    (record,) = table.insert(id=7, code="G", v=7)
+    produce(table.topic, [replace(record, key=key), *table.insert(id=8, code="H", v=8)])
+
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@4")
+    assert status.reason is not None
+    assert "the record keys carry no schema" in status.reason
+
+
+def test_a_row_written_without_a_key_between_others_with_one_stays(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-between")
+    table = _table(lake)
+    produce(table.topic, table.records)
+    (record,) = table.insert(id=7, code="G", v=7)
+    produce(table.topic, [replace(record, key=None), *table.insert(id=8, code="H", v=8)])
+
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)
 
 
 def test_a_new_column_as_the_key_pauses_where_rows_have_no_value_of_it(pipeline: NewPipeline, produce: Produce) -> None:
