@@ -18,6 +18,7 @@ from cdc_sync.registry import SchemaRegistry
 from cdc_sync.resyncing import Notifications
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.sourcecatalogue import SourceCatalogue
+from cdc_sync.sourcevalues import SourceValues
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import StateStore
@@ -37,6 +38,7 @@ class Context:
     target: Target
     evidence: EvidenceTopics
     catalogue: SourceCatalogue
+    values: SourceValues
     notifications: Notifications
 
     def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
@@ -82,6 +84,9 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, tar
         target=target or open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
         catalogue=SourceCatalogue(config.evidence.catalogue, state),
+        values=SourceValues(
+            config.evidence.values, kafka, book, state, placeholder=config.connector.unavailable_value_placeholder
+        ),
         notifications=Notifications(config.connector, kafka, book),
     )
 

@@ -7,14 +7,16 @@ split into batches and partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition
 from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
@@ -79,6 +81,18 @@ class _Waits:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What a table is planned with besides its events, see `plan_table`."""
+
+    route: Route
+    capabilities: Capabilities
+    logs: Sequence[ColumnLog]
+    kept: Kept
+    values: Mapping[KafkaPosition, Compared]
+    patient: bool
+
+
 def plan_table(
     history: History | None,
     sightings: Iterable[Sighting],
@@ -87,6 +101,7 @@ def plan_table(
     *,
     logs: Sequence[ColumnLog] = (),
     kept: Kept = NOTHING_KEPT,
+    values: Mapping[KafkaPosition, Compared] = MappingProxyType({}),
     patient: bool = False,
 ) -> TablePlan:
     """Derive the versions that the sightings of one table lead to.
@@ -97,10 +112,14 @@ def plan_table(
     Args:
         history: None if there is none yet.
         sightings: the first event of each stretch, and the first one behind each structure in `logs`.
+        route: what the operator wants of the table.
+        capabilities: what its target can do.
         logs: what the source itself says of its columns, the strongest evidence first.
         kept: readings of the source's catalogue.
-        patient: stop at a change that no log explains although one should, instead of deciding without it.
+        values: what rows say about columns in doubt, by the place of the event that shows them.
+        patient: stop at a change that the evidence does not explain although it should, instead of deciding without.
     """
+    given = _Given(route=route, capabilities=capabilities, logs=logs, kept=kept, values=values, patient=patient)
     versions: list[Version] = []
     warnings: list[str] = []
     if history is not None:
@@ -113,9 +132,9 @@ def plan_table(
         seen = observed(sighting.schema)
         outcome: Version | Refused | _Waits | None = unreadable(sighting, seen, route, capabilities)
         if outcome is None and history is None:
-            outcome = _baseline(sighting, seen, kept)
+            outcome = _baseline(sighting, seen, given.kept)
         elif outcome is None and history is not None:
-            outcome = _next(history, sighting, seen, route, capabilities, logs, kept, patient)
+            outcome = _next(given, history, sighting, seen)
         if isinstance(outcome, Version):
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
@@ -164,19 +183,12 @@ def _baseline(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Version:
 
 
 def _next(
-    history: History,
-    sighting: Sighting,
-    seen: ObservedSchema,
-    route: Route,
-    capabilities: Capabilities,
-    logs: Sequence[ColumnLog],
-    kept: Kept,
-    patient: bool,
+    given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
 ) -> Version | Refused | _Waits | None:
-    head = history.head
+    head, route, logs, kept = history.head, given.route, given.logs, given.kept
     found = [prove(history, seen, log, sighting.position) for log in logs]
     behind = [item for item in found if isinstance(item, Behind)]
-    if patient and behind and not seen.shows(head.schema):
+    if given.patient and behind and not seen.shows(head.schema):
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     read = _read(history, seen, sighting, kept)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
@@ -193,6 +205,13 @@ def _next(
         ),
     )
     alignment = align(head.schema, seen, facts)
+    compared = given.values.get(sighting.kafka)
+    if alignment.unproven and compared is not None:
+        if given.patient and not is_settled(compared, head.schema, seen, alignment.unproven):
+            return _Waits(reason=f"rows: {compared.rows} were compared, which does not show what became of columns yet")
+        proof = prove_by_values(compared, head.schema, seen, alignment.unproven)
+        facts = facts if proof is None else replace(facts, proofs=(*facts.proofs, proof))
+        alignment = align(head.schema, seen, facts)
     if alignment.conflicts:
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
@@ -211,7 +230,7 @@ def _next(
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    types = type_changes(changes, head.schema, after, route, capabilities, kind=sighting.position.kind)
+    types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
     if types.sides:
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)

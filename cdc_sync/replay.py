@@ -57,7 +57,12 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
     spark = build_session(config)
     try:
         opened = open_context(config, spark, kafka)
-        context = replace(opened, history=HistoryStore(into), catalogue=opened.catalogue.kept_only())
+        context = replace(
+            opened,
+            history=HistoryStore(into),
+            catalogue=opened.catalogue.kept_only(),
+            values=opened.values.kept_only(),
+        )
         context.evidence.refresh()
         tables: dict[TableId, TableSync] = {}
         for topic in topics:

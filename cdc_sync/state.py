@@ -9,6 +9,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     rollbacks/<table>.json                           one `Rollback`
     resyncs/<table>/<signal>.json                    one `Resync`
+    values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `evidence.continuity`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -28,7 +30,8 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 
 from cdc_sync.errors import HistoryError, TransientError
-from cdc_sync.events import TableId
+from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.evidence.continuity import Compared, Pair
 from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
@@ -159,6 +162,17 @@ class StateStore:
         folder = _folder("catalogue", table)
         text = json.dumps({"format": _FORMAT, **entry_to_json(entry)}, sort_keys=True, ensure_ascii=False)
         self._write(f"{folder}/{number:08d}.json", text + "\n")
+
+    def compared(self, table: TableId) -> Mapping[KafkaPosition, Compared]:
+        """Return what rows said about a table's columns, by the events whose versions were made by it."""
+        paths = self._paths(_folder("values", table))
+        return dict(_parse_compared(self._read(path) or "", path) for path in paths)
+
+    def keep_compared(self, table: TableId, at: KafkaPosition, compared: Compared) -> None:
+        """Keep one of these."""
+        data = {"format": _FORMAT, "at": asdict(at), **asdict(compared)}
+        name = hashlib.sha256(str(at).encode()).hexdigest()[:16]
+        self._write(f"{_folder('values', table)}/{name}.json", json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
     def declare(self, join: Join) -> None:
         """Keep that two columns are one; said again, it takes the place of what was said before."""
@@ -328,6 +342,18 @@ def _parse_entry(text: str, path: str, table: TableId) -> Entry:
     try:
         return entry_from_json(data, table)
     except (KeyError, TypeError, ValueError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
+
+
+def _parse_compared(text: str, path: str) -> tuple[KafkaPosition, Compared]:
+    data = _object(text, path)
+    if data.pop("format", None) != _FORMAT:
+        raise HistoryError(f"Cannot read {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    try:
+        at = KafkaPosition(**data.pop("at"))
+        pairs = tuple(Pair(**pair) for pair in data.pop("pairs"))
+        return at, Compared(pairs=pairs, **data)
+    except (KeyError, TypeError) as error:
         raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from structlog import get_logger
 
 from cdc_sync.bounds import position_before
 from cdc_sync.context import Context
-from cdc_sync.events import SourcePosition
+from cdc_sync.events import KafkaPosition, SourcePosition
 from cdc_sync.evidence.audit import Joined, Split, audit
 from cdc_sync.evidence.column_log import Unread
+from cdc_sync.evidence.continuity import Compared
 from cdc_sync.evidence.kept import Kept
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
-from cdc_sync.plan import TablePlan, moment_of, plan_table
+from cdc_sync.plan import TablePlan, is_later, moment_of, plan_table
 from cdc_sync.progress import Progress
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
@@ -59,12 +61,24 @@ class TableEvidence:
 
     def plan(self, history: History | None, sightings: Sequence[Sighting], *, patient: bool) -> TablePlan:
         """Plan with the evidence; where it stays away too long, without."""
-        logs, capabilities = self._context.evidence.logs, self._context.target.capabilities
-        kept = self._kept(history, sightings)
-        plan = plan_table(history, sightings, self.route, capabilities, logs=logs, kept=kept, patient=patient)
+        values = self._values(history, sightings)
+        planned = partial(
+            plan_table,
+            history,
+            sightings,
+            self.route,
+            self._context.target.capabilities,
+            logs=self._context.evidence.logs,
+            kept=self._kept(history, sightings),
+            values=values,
+        )
+        plan = planned(patient=patient)
         if plan.waiting is not None and self._patience.is_over(plan.waiting.kafka):
             get_logger().warning("evidence stayed away", table=str(self._table), why=plan.waiting.reason)
-            plan = plan_table(history, sightings, self.route, capabilities, logs=logs, kept=kept)
+            plan = planned()
+        for version in plan.versions:
+            if version.kafka in values:
+                self._context.values.keep(self._table, version.kafka, values[version.kafka])
         problem = self._context.catalogue.problem
         if problem is not None and plan.versions:
             said = f"version {plan.versions[-1].number} was made without a reading of the source's catalogue: {problem}"
@@ -77,6 +91,19 @@ class TableEvidence:
         later = (sighting for sighting in sightings if head is None or sighting.position >= head)
         moments = [moment for sighting in later if (moment := moment_of(sighting)) is not None]
         return self._context.catalogue.prepare(self._table, head, moments)
+
+    def _values(self, history: History | None, sightings: Sequence[Sighting]) -> Mapping[KafkaPosition, Compared]:
+        """Return what rows say about the columns that these events show under other names."""
+        if self.route.append:
+            return {}
+        head = None if history is None else history.head
+        later = [
+            item
+            for item in sorted(sightings, key=lambda item: (item.position, item.kafka))
+            if not item.truncate and (head is None or is_later(item.position, item.kafka, head))
+        ]
+        columns = () if head is None else tuple(column.name for column in head.schema.live)
+        return self._context.values.prepare(self._table, columns, later)
 
     def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined | Unread, ...]:
         """Return what evidence that came since the last time says about what was done without it.

@@ -239,12 +239,20 @@ class SourceCatalogue(_Section):
         return self
 
 
+class SourceValues(_Section):
+    """How much of a topic is read to find out whether values go on under another name."""
+
+    distinct: Annotated[int, Field(ge=2, le=1_000_000)] = 20
+    records: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
+
+
 class Evidence(_Section):
     """Where the source itself tells what its DDL did."""
 
     schema_changes: tuple[Text, ...] = ()
     messages: tuple[Text, ...] = ()
     catalogue: SourceCatalogue | None = None
+    values: SourceValues | None = None
     wait: Duration = timedelta(seconds=60)
 
 
