@@ -29,6 +29,7 @@ from cdc_sync.naming import Route
 from cdc_sync.refused import (
     Refused,
     contradiction,
+    is_another_table,
     recreated,
     refused_change,
     refused_key,
@@ -216,10 +217,11 @@ def _next(
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
         return unproven(head.schema, seen, alignment)
-    made_anew = recreated(alignment)
-    if made_anew is not None:
-        return made_anew
-    initials = _initials(seen, alignment, sighting, route)
+    made_anew = is_another_table(alignment)
+    told_anew = anew or (read is not None and read.made_anew)
+    if made_anew and (route.append or not told_anew or route.policy.recreate == "pause"):
+        return recreated(alignment)
+    initials = ({}, ()) if made_anew else _initials(seen, alignment, sighting, route)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
@@ -235,7 +237,7 @@ def _next(
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)
     refused = (
-        (None if route.append else refused_key(changes, head.schema, after, sighting))
+        (None if route.append or made_anew else refused_key(changes, head.schema, after, sighting))
         or types.refused
         or refused_change(changes, head.schema)
     )
@@ -248,7 +250,7 @@ def _next(
         *reasons,
         *types.evidence,
     )
-    return _version(sighting, head.number + 1, after, changes, evidence, kept)
+    return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
 
 
 def moment_of(sighting: Sighting) -> Moment | None:

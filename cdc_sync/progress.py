@@ -21,10 +21,13 @@ class Truncated:
     Attributes:
         position: its place in the source's log.
         offsets: topic -> partition -> the first offset behind it, for every partition the table's events come in.
+        made_anew: it was no TRUNCATE: another table has the name from there on, and events of the old one have none of
+            its columns.
     """
 
     position: SourcePosition
     offsets: Mapping[str, Mapping[int, int]]
+    made_anew: bool = False
 
     @property
     def bound(self) -> SourcePosition | None:
@@ -32,7 +35,7 @@ class Truncated:
 
         None where one partition holds everything: its offsets alone are the order then.
         """
-        return self.position if sum(map(len, self.offsets.values())) > 1 else None
+        return self.position if self.made_anew or sum(map(len, self.offsets.values())) > 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,11 @@ class Progress:
         }
         if self.truncated is not None:
             offsets = _with_text_keys(self.truncated.offsets)
-            data["truncated"] = {"position": str(self.truncated.position), "offsets": offsets}
+            data["truncated"] = {
+                "position": str(self.truncated.position),
+                "offsets": offsets,
+                **({"made_anew": True} if self.truncated.made_anew else {}),
+            }
         return json.dumps(data, separators=(",", ":"))
 
 
@@ -108,7 +115,11 @@ def parse_progress(text: str) -> Progress:
 
 
 def _read_truncated(data: Mapping[str, Any]) -> Truncated:
-    return Truncated(position=SourcePosition.parse(data["position"]), offsets=with_number_keys(data["offsets"]))
+    return Truncated(
+        position=SourcePosition.parse(data["position"]),
+        offsets=with_number_keys(data["offsets"]),
+        made_anew=data.get("made_anew", False),
+    )
 
 
 def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:

@@ -134,14 +134,18 @@ _LONGEST_REASON = 4_000
 """Characters: a table may have thousands of columns, and people have to read this."""
 
 
-def recreated(alignment: Alignment) -> Refused | None:
-    """Refuse a table of which no column is the same: it was dropped, and another one has its name."""
-    if alignment.same or alignment.unproven or not (alignment.dropped and alignment.added):
-        return None
+def is_another_table(alignment: Alignment) -> bool:
+    """Whether no column is the same: the table was dropped, and another one has its name."""
+    return not alignment.same and not alignment.unproven and bool(alignment.dropped and alignment.added)
+
+
+def recreated(alignment: Alignment) -> Refused:
+    """Refuse a table of which no column is the same."""
     said = next((item.text for item in alignment.evidence if item.text.startswith("added: ")), "")
     return Refused(
         reason=_bounded(f"the source table was dropped and created again, {said}"),
-        remedy="snapshot the new table into a new target, or empty the target by hand and snapshot it again",
+        remedy="snapshot the new table into a new target; the target follows with policy.recreate: apply, where the "
+        "source's own evidence tells of it",
     )
 
 

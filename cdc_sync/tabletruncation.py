@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from structlog import get_logger
 
@@ -23,13 +23,16 @@ class TableTruncation(TableMigration):
     """The TRUNCATEs of one table. One thread at a time."""
 
     def _first_truncate(self, ranges: Iterable[OffsetRange], stretches: Iterable[Stretch]) -> Truncate | None:
-        """Return the first TRUNCATE within the ranges that the target has to follow, or to pause at."""
-        if self.history is None or self.route.append or self.route.policy.truncate == "ignore":
+        """Return the first TRUNCATE within the ranges that the target has to follow, or to pause at.
+
+        A table that was made anew is one before its first row, wherever that is.
+        """
+        if self.history is None or self.route.append:
             return None
         bounds = {(item.topic, item.partition): item for item in ranges}
         truncated = self.progress.truncated if self.progress else None
-        found = []
-        for stretch in stretches:
+        found = list(self._made_anew(self.history))
+        for stretch in stretches if self.route.policy.truncate != "ignore" else ():
             within = bounds.get((stretch.kafka.topic, stretch.kafka.partition))
             if stretch.truncate and within is not None and within.start <= stretch.kafka.offset < within.end:
                 truncate = Truncate(position=stretch.position, kafka=stretch.kafka)
@@ -40,6 +43,14 @@ class TableTruncation(TableMigration):
         for truncate in sorted(found, key=lambda item: item.kafka):
             first.setdefault((truncate.kafka.topic, truncate.kafka.partition), truncate)
         return min(first.values(), key=lambda item: (item.position, item.kafka), default=None)
+
+    def _made_anew(self, history: History) -> Iterator[Truncate]:
+        """Yield where the source's table became another one, as far as the target did not follow yet."""
+        truncated = self.progress.truncated if self.progress else None
+        done = truncated.position if truncated is not None and truncated.made_anew else None
+        for version in history.versions[self._stamped or 1 :]:
+            if version.made_anew and (done is None or done < version.position):
+                yield Truncate(position=version.position, kafka=version.kafka, made_anew=True)
 
     def _in_effect_at(self, truncate: Truncate, history: History) -> History:
         """Return the history up to a TRUNCATE; never less than the target has, nor than a table needs."""
@@ -53,7 +64,8 @@ class TableTruncation(TableMigration):
         after it leaves nothing half done.
         """
         assert self.history is not None
-        found = PAUSED if self.route.policy.truncate == "pause" else place(truncate, self._reaches(truncate))
+        pauses = self.route.policy.truncate == "pause" and not truncate.made_anew
+        found = PAUSED if pauses else place(truncate, self._reaches(truncate))
         if isinstance(found, Refused):
             self.refuse(Pause(reason=found.reason, remedy=found.remedy, at=str(truncate.kafka)))
             return
@@ -62,7 +74,7 @@ class TableTruncation(TableMigration):
         self._context.target.truncate(self.route.target, progress)
         self.progress = progress
         self._passed.clear()  # partitions may have to be read again
-        get_logger().info("target emptied", table=str(self.table), truncated_at=str(truncate.kafka))
+        get_logger().info("target emptied", table=str(self.table), why=truncate.what, at=str(truncate.kafka))
         self.save_status()
 
     def _reaches(self, truncate: Truncate) -> dict[tuple[str, int], Reach]:

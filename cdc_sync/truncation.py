@@ -18,10 +18,20 @@ from cdc_sync.refused import Refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate:
-    """One event that empties the table."""
+    """One event that empties the table.
+
+    Attributes:
+        made_anew: it is the first row of another table that has the name now, and not a TRUNCATE.
+    """
 
     position: SourcePosition
     kafka: KafkaPosition
+    made_anew: bool = False
+
+    @property
+    def what(self) -> str:
+        """What happened to the source table."""
+        return "dropped and created again" if self.made_anew else "truncated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,28 +72,28 @@ def place(truncate: Truncate, others: Mapping[tuple[str, int], Reach]) -> Trunca
     """Find the first offset behind a TRUNCATE in each partition.
 
     Args:
-        truncate: the event; in its own partition, the offset behind it is the one.
+        truncate: the event; in its own partition, the offset behind it is the one, or its own if it is a row.
         others: all other partitions in which the table's events come, by topic and number.
     """
     at = truncate.kafka
     if others and not truncate.position.parts:
         return Refused(
-            reason="the source table was truncated, its events come in several partitions, and they do not tell their "
-            "place in the source's log, so it is not known which rows were there before",
+            reason=f"the source table was {truncate.what}, its events come in several partitions, and they do not tell "
+            "their place in the source's log, so it is not known which rows were there before",
             remedy=f"give the topic one partition; {_AGAIN}",
         )
-    offsets = {at.topic: {at.partition: at.offset + 1}}
+    offsets = {at.topic: {at.partition: at.offset if truncate.made_anew else at.offset + 1}}
     for (topic, partition), reach in sorted(others.items()):
         first = reach.end if reach.first_behind is None else reach.first_behind
         if reach.next_offset is not None and first < reach.next_offset and not reach.whole:
             return Refused(
-                reason=f"the source table was truncated, and rows of {topic}[{partition}] that came after it were "
-                f"written before it was read; events before offset {first} are gone from the topic, so it is not known "
-                "whether these rows are all",
+                reason=f"the source table was {truncate.what}, and rows of {topic}[{partition}] that came after it "
+                f"were written before it was read; events before offset {first} are gone from the topic, so it is "
+                "not known whether these rows are all",
                 remedy=_AGAIN,
             )
         offsets.setdefault(topic, {})[partition] = first
-    return Truncated(position=truncate.position, offsets=offsets)
+    return Truncated(position=truncate.position, offsets=offsets, made_anew=truncate.made_anew)
 
 
 def progress_behind(

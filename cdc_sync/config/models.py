@@ -104,6 +104,7 @@ class PolicyOverride(_Section):
     missing_rows: Literal["pause", "insert"] | None = None
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
     truncate: Literal["apply", "ignore", "pause"] | None = None
+    recreate: Literal["apply", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
     unknown_values: Literal["mark", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
@@ -117,6 +118,7 @@ class PolicyDefaults(_Section):
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
+    recreate: Literal["apply", "pause"] = "apply"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3

@@ -105,6 +105,7 @@ def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
         missing_rows=override.missing_rows or defaults.missing_rows,
         out_of_range=override.out_of_range or defaults.out_of_range,
         truncate=override.truncate or defaults.truncate,
+        recreate=override.recreate or defaults.recreate,
         incompatible_types=override.incompatible_types or defaults.incompatible_types,
         unknown_values=override.unknown_values or defaults.unknown_values,
         rewrite_limit=defaults.rewrite_limit if override.rewrite_limit is None else override.rewrite_limit,

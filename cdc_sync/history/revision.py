@@ -23,6 +23,7 @@ class Version:
         snapshot: that event was read by a snapshot.
         append_only: the source only adds columns behind the others.
         commit: of that event, kept only where readings of the catalogue tell of the table.
+        made_anew: the source table was dropped and created again before it; rows of before are gone.
     """
 
     table: TableId
@@ -36,3 +37,4 @@ class Version:
     snapshot: bool
     append_only: bool
     commit: Commit | None = None
+    made_anew: bool = False

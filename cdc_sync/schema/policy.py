@@ -25,6 +25,8 @@ class Policy:
             date that can be shown.
         truncate: the source table was emptied. `apply` empties the target, which keeps its history; `ignore` keeps
             the rows, which then are no longer those of the source; `pause` stops the table.
+        recreate: the source table was dropped, and another one was created under its name. `apply` empties the target,
+            which keeps its history, and gives it the new one's columns; `pause` stops the table.
         incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
             converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
             adds a new one; `pause` stops the table.
@@ -38,6 +40,7 @@ class Policy:
     missing_rows: Literal["pause", "insert"] = "pause"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
+    recreate: Literal["apply", "pause"] = "apply"
     incompatible_types: IncompatibleTypes = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3

@@ -29,26 +29,37 @@ class ToldTable(SourceTable):
         columns = [column("id", INT32, optional=False), column("z", TEXT), column("a", TEXT)]
         super().__init__("t", columns, prefix=prefix, null_is_default=False)
         self.numbers = {"id": 1, "z": 2, "a": 3}
+        self._relid = 16409
         self.messages: list[Record] = []
         self._next = 4
 
     def rename_column(self, old: str, new: str) -> None:
         super().rename_column(old, new)
         self.numbers = {new if name == old else name: number for name, number in self.numbers.items()}
-        self._tell(f"alter table t rename column {old} to {new}")
+        self.tell(f"alter table t rename column {old} to {new}")
 
     def drop_column(self, name: str) -> None:
         super().drop_column(name)
         del self.numbers[name]
-        self._tell(f"alter table t drop column {name}")
+        self.tell(f"alter table t drop column {name}")
 
     def add_column(self, added: ConnectSchema, *, initial: object = None) -> None:
         super().add_column(added, initial=initial)
         self.numbers[added.field or ""] = self._next
         self._next += 1
-        self._tell(f"alter table t add column {added.field} text")
+        self.tell(f"alter table t add column {added.field} text")
 
-    def _tell(self, query: str) -> None:
+    def recreate(self, *columns: ConnectSchema) -> None:
+        """DROP TABLE, and CREATE TABLE under its name."""
+        self.columns = columns
+        self.rows.clear()
+        self.numbers = {column.field or "": number for number, column in enumerate(columns, 1)}
+        self._next = len(columns) + 1
+        self._relid += 10
+        self.tell("create table t", tag="CREATE TABLE")
+
+    def tell(self, query: str, *, tag: str = "ALTER TABLE") -> None:
+        """Write what the trigger does behind a command: all columns as they are now."""
         with self.wal.transaction():
             source = source_block(
                 self.id,
@@ -60,9 +71,9 @@ class ToldTable(SourceTable):
                 snapshot="false",
             )
         content = {
-            "tag": "ALTER TABLE",
+            "tag": tag,
             "object": "public.t",
-            "relid": "16409",
+            "relid": str(self._relid),
             "cols": [
                 {"attnum": number, "name": name, "type": "text", "notnull": False}
                 for name, number in sorted(self.numbers.items(), key=lambda item: item[1])
