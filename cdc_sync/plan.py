@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from cdc_sync.changepolicy import IGNORED, KEPT, Wanted, refused_by_policy, wanted
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition
 from cdc_sync.evidence.catalogue import Moment
@@ -221,17 +222,28 @@ def _next(
     told_anew = anew or (read is not None and read.made_anew)
     if made_anew and (route.append or not told_anew or route.policy.recreate == "pause"):
         return recreated(alignment)
-    initials = ({}, ()) if made_anew else _initials(seen, alignment, sighting, route)
+    choice = Wanted(seen=seen, alignment=alignment) if made_anew else wanted(head.schema, seen, alignment, route.policy)
+    if isinstance(choice, Refused):
+        return choice
+    whole, shown, seen, alignment = alignment, seen, choice.seen, choice.alignment
+    said_before = (item for version in history.versions for item in version.evidence)
+    left_out = frozenset(item.subject for item in said_before if item.kind == IGNORED)
+    initials = ({}, ()) if made_anew else _initials(seen, alignment, sighting, route, left_out)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
     after = derive(head.schema, seen, alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
     if not changes:
+        if not left_out.issuperset(choice.ignored):
+            return _version(sighting, head.number + 1, after, (), choice.evidence, kept)
         interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
+    asked = None if made_anew else refused_by_policy(changes, head.schema, after, route.policy)
+    if asked is not None:
+        return asked
     types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
     if types.sides:
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
@@ -245,8 +257,9 @@ def _next(
         return refused
     evidence = (
         *alignment.evidence,
-        *_kept_evidence(head.schema, seen, alignment),
-        *_considered(head.schema, seen, facts, alignment),
+        *_kept_evidence(head.schema, whole),
+        *_considered(head.schema, shown, facts, whole),
+        *choice.evidence,
         *reasons,
         *types.evidence,
     )
@@ -298,7 +311,7 @@ def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: Obs
         )
 
 
-_WARNED = ("unproven", SIDE_COLUMN)
+_WARNED = ("unproven", SIDE_COLUMN, KEPT, IGNORED)
 _CALLED = {
     "ddl": "the schema-change topic",
     "message": "the topic of logical messages",
@@ -336,7 +349,7 @@ def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignm
     return bool(kept & {column.name for column in seen.columns})
 
 
-def _kept_evidence(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> tuple[Evidence, ...]:
+def _kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidence, ...]:
     """Say in the history which columns were kept because nothing proved what became of them."""
     return tuple(
         Evidence(
@@ -370,9 +383,9 @@ def _considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, alig
 
 
 def _initials(
-    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route
+    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route, left_out: frozenset[str]
 ) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
-    """Find what existing rows read in each new column."""
+    """Find what existing rows read in each new column; nobody knows that of one whose values were left out before."""
     values: dict[str, Default] = {}
     evidence: list[Evidence] = []
     appeared = {*alignment.added, *(index for case in alignment.unproven for index in case.appeared)}
@@ -382,6 +395,8 @@ def _initials(
         if declared is MISSING and column.name in sighting.betrays_default:
             column = replace(column, suspect_default=True)
         found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
+        if column.name in left_out:
+            found = Unknown(reason="its values were left out for a time, by policy.add_column")
         match found:
             case Unknown(reason=reason) if route.policy.unknown_values == "pause":
                 return Refused(

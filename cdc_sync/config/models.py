@@ -14,6 +14,7 @@ from cdc_sync.config.java import java_settings
 from cdc_sync.config.routes import check_rules
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.template import Template, TemplateError
+from cdc_sync.schema.policy import Mode
 
 
 class _Section(BaseModel):
@@ -99,6 +100,12 @@ class Kafka(_Section):
 class PolicyOverride(_Section):
     """A table's own answers; None leaves the answer of the policy section."""
 
+    mode: Mode | None = None
+    add_column: Literal["apply", "ignore", "pause"] | None = None
+    drop_column: Literal["apply", "keep", "pause"] | None = None
+    rename_column: Literal["apply", "pause"] | None = None
+    change_type: Literal["apply", "pause"] | None = None
+    change_key: Literal["apply", "pause"] | None = None
     unproven_rename: Literal["add", "pause"] | None = None
     ambiguous_null: Literal["warn", "pause"] | None = None
     missing_rows: Literal["pause", "insert"] | None = None
@@ -113,6 +120,12 @@ class PolicyOverride(_Section):
 class PolicyDefaults(_Section):
     """What to do where nothing is proven, for tables that say nothing of their own."""
 
+    mode: Mode = "evolve"
+    add_column: Literal["apply", "ignore", "pause"] = "apply"
+    drop_column: Literal["apply", "keep", "pause"] = "apply"
+    rename_column: Literal["apply", "pause"] = "apply"
+    change_type: Literal["apply", "pause"] = "apply"
+    change_key: Literal["apply", "pause"] = "apply"
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"

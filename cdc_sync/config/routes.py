@@ -11,7 +11,7 @@ from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.naming import Route, TargetName
-from cdc_sync.schema.policy import Policy
+from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
     from cdc_sync.config.models import Config, PolicyDefaults, PolicyOverride, TableRule
@@ -99,14 +99,8 @@ def _template(rule: TableRule) -> Template:
 
 
 def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
-    return Policy(
-        unproven_rename=override.unproven_rename or defaults.unproven_rename,
-        ambiguous_null=override.ambiguous_null or defaults.ambiguous_null,
-        missing_rows=override.missing_rows or defaults.missing_rows,
-        out_of_range=override.out_of_range or defaults.out_of_range,
-        truncate=override.truncate or defaults.truncate,
-        recreate=override.recreate or defaults.recreate,
-        incompatible_types=override.incompatible_types or defaults.incompatible_types,
-        unknown_values=override.unknown_values or defaults.unknown_values,
-        rewrite_limit=defaults.rewrite_limit if override.rewrite_limit is None else override.rewrite_limit,
-    )
+    """Put a table's policy together: its own answers, then those of its mode, then what is said for all tables."""
+    said = {name: getattr(defaults, name) for name in defaults.model_fields_set - {"mode"}}
+    own = {name: value for name, value in override.model_dump().items() if name != "mode" and value is not None}
+    of_mode = answers(override.mode) if override.mode is not None else {}
+    return Policy(**{**answers(defaults.mode), **said, **of_mode, **own})

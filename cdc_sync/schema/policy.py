@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 IncompatibleTypes: TypeAlias = Literal["rewrite", "side_column", "pause"]
@@ -13,6 +15,11 @@ class Policy:
     """The answers for one table.
 
     Attributes:
+        add_column: the source has a new column. `apply` adds it; `ignore` leaves its values out; `pause` stops the
+            table.
+        drop_column: a column is gone. `apply` drops it and its data; `keep` leaves it, with NULL in new rows; `pause`
+            stops the table.
+        rename_column, change_type, change_key: of these, `apply` follows the source, and `pause` stops the table.
         unproven_rename: columns vanished and others appeared, and nothing proves whether they are the same. `add`
             keeps the old columns with their data and adds the new ones, which splits the history but loses nothing;
             `pause` stops the table until it is declared.
@@ -35,6 +42,11 @@ class Policy:
         rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
+    add_column: Literal["apply", "ignore", "pause"] = "apply"
+    drop_column: Literal["apply", "keep", "pause"] = "apply"
+    rename_column: Literal["apply", "pause"] = "apply"
+    change_type: Literal["apply", "pause"] = "apply"
+    change_key: Literal["apply", "pause"] = "apply"
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
@@ -44,3 +56,33 @@ class Policy:
     incompatible_types: IncompatibleTypes = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3
+
+
+Mode: TypeAlias = Literal["evolve", "try_evolve", "lenient", "exception", "ignore"]
+
+_LENIENT = {"drop_column": "keep", "incompatible_types": "side_column", "truncate": "ignore", "recreate": "pause"}
+_FROZEN = {"rename_column": "pause", "change_type": "pause", "change_key": "pause", "incompatible_types": "pause"}
+
+MODES: Mapping[Mode, Mapping[str, str]] = MappingProxyType(
+    {
+        "evolve": {},
+        "try_evolve": {"incompatible_types": "side_column"},
+        "lenient": _LENIENT,
+        "exception": {
+            **_FROZEN,
+            "add_column": "pause",
+            "drop_column": "pause",
+            "truncate": "pause",
+            "recreate": "pause",
+        },
+        "ignore": {**_FROZEN, "add_column": "ignore", "drop_column": "keep", "truncate": "ignore", "recreate": "pause"},
+    }
+)
+"""What each mode answers otherwise than `Policy` does of itself."""
+
+
+def answers(mode: Mode) -> dict[str, str]:
+    """Return what a mode answers to everything that modes are about, where the operator says nothing more."""
+    plain = Policy()
+    asked = sorted({name for found in MODES.values() for name in found})
+    return {name: MODES[mode].get(name, getattr(plain, name)) for name in asked}

@@ -1,0 +1,139 @@
+"""What the operator wants of each kind of change, before a version is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from cdc_sync.refused import Refused
+from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Unproven
+from cdc_sync.schema.changes import (
+    AddColumn,
+    ChangePrimaryKey,
+    DropColumn,
+    RenameColumn,
+    RetireColumn,
+    ReviveColumn,
+    SchemaChange,
+    UpdateColumnType,
+)
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.schema.policy import Policy
+
+KEPT = "kept"
+"""Kind of evidence: the source dropped the column, and the operator wants it kept."""
+IGNORED = "ignored"
+"""Kind of evidence: the source has the column, and the operator wants its values left out."""
+_SAID = ("declared", DECIDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is left of a change.
+
+    Attributes:
+        seen: what the event shows, without columns that are not wanted.
+        alignment: about `seen`; columns that are to be kept stand among the unproven ones.
+        ignored: names that are not in `seen`.
+        evidence: why columns are kept or left out.
+    """
+
+    seen: ObservedSchema
+    alignment: Alignment
+    ignored: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+
+
+def refused_by_policy(
+    changes: Collection[SchemaChange], before: InternalSchema, after: InternalSchema, policy: Policy
+) -> Refused | None:
+    """Refuse the first change of a kind that the operator wants to be asked about."""
+    for change in changes:
+        match change:
+            case AddColumn(column=column) if policy.add_column == "pause":
+                return _asked(f"column {column.name!r} was added", "add_column")
+            case ReviveColumn(name=name) if policy.add_column == "pause":
+                return _asked(f"column {name!r} is back", "add_column")
+            case DropColumn(column=column) if policy.drop_column == "pause":
+                return _asked(f"column {column.name!r} was dropped", "drop_column")
+            case RetireColumn(name=name) if policy.drop_column == "pause":
+                return _asked(f"column {name!r} is gone", "drop_column")
+            case RenameColumn(old=old, new=new) if policy.rename_column == "pause":
+                return _asked(f"column {old!r} was renamed to {new!r}", "rename_column")
+            case UpdateColumnType(id=id_) if policy.change_type == "pause":
+                return _asked(f"column {before.column(id_).name!r} has another type", "change_type")
+            case ChangePrimaryKey(new=new) if policy.change_key == "pause":
+                names = ", ".join(after.column(id_).name for id_ in new)
+                return _asked(f"the key is ({names}) now", "change_key")
+            case _:
+                continue
+    return None
+
+
+def _asked(what: str, setting: str) -> Refused:
+    return Refused(
+        reason=f"{what}, and policy.{setting} is pause",
+        remedy=f"set policy.{setting}: apply, for this table or for all, and start the job again",
+    )
+
+
+def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, policy: Policy) -> Wanted | Refused:
+    """Keep columns that the source dropped, and leave out those it added, where the operator wants it so."""
+    kept = Wanted(seen=seen, alignment=alignment)
+    if policy.drop_column == "keep":
+        kept = _with_dropped(kept, before)
+    if policy.add_column != "ignore":
+        return kept
+    doubtful = [seen.columns[index].name for case in alignment.unproven for index in case.appeared]
+    if doubtful:
+        return Refused(
+            reason=f"column {doubtful[0]!r} is new or another one's new name, so it cannot be ignored without losing "
+            "values, perhaps of a column that is wanted",
+            remedy="declare it under `renames` or `drops` of the table, or set policy.add_column: apply",
+        )
+    names = [seen.columns[index].name for index in alignment.added]
+    in_key = [name for name in names if name in seen.key]
+    if in_key:
+        return Refused(
+            reason=f"column {in_key[0]!r} is new and of the key, so it cannot be ignored",
+            remedy="set policy.add_column: apply",
+        )
+    return _without(kept, frozenset(alignment.added), tuple(names))
+
+
+def _with_dropped(given: Wanted, before: InternalSchema) -> Wanted:
+    """Keep what the source dropped, unless the operator said of just that column that it goes."""
+    said = {item.subject for item in given.alignment.evidence if item.kind in _SAID}
+    live = {column.id: column.name for column in before.live}
+    kept = tuple(id_ for id_ in given.alignment.dropped if id_ in live and live[id_] not in said)
+    if not kept:
+        return given
+    reason = "policy.drop_column is keep"
+    case = Unproven(vanished=kept, appeared=(), explanations=(), reason=reason)
+    alignment = replace(
+        given.alignment,
+        dropped=tuple(id_ for id_ in given.alignment.dropped if id_ not in kept),
+        unproven=(*given.alignment.unproven, case),
+    )
+    evidence = tuple(
+        Evidence(subject=live[id_], kind=KEPT, text=f"kept with its data, gone at the source: {reason}") for id_ in kept
+    )
+    return replace(given, alignment=alignment, evidence=evidence)
+
+
+def _without(given: Wanted, indexes: frozenset[int], names: tuple[str, ...]) -> Wanted:
+    if not indexes:
+        return given
+    left = [index for index in range(len(given.seen.columns)) if index not in indexes]
+    place = {index: number for number, index in enumerate(left)}
+    alignment = replace(
+        given.alignment,
+        same=tuple((id_, place[index]) for id_, index in given.alignment.same),
+        added=(),
+        evidence=tuple(item for item in given.alignment.evidence if item.subject not in names),
+    )
+    seen = replace(given.seen, columns=tuple(given.seen.columns[index] for index in left))
+    text = "its values are left out: policy.add_column is ignore"
+    evidence = tuple(Evidence(subject=name, kind=IGNORED, text=text) for name in names)
+    return replace(given, seen=seen, alignment=alignment, ignored=names, evidence=(*given.evidence, *evidence))
