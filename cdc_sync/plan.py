@@ -194,7 +194,8 @@ def _next(
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     read = _read(history, seen, sighting, kept)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
-    anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
+    names = tuple(column.name for column in head.schema.live)
+    anew = any(was_made_anew(log, history.table, head.position, sighting.position, names) for log in logs)
     facts = Facts(
         append_only=sighting.append_only and not anew and not (read is not None and read.made_anew),
         snapshot_boundary=boundary,

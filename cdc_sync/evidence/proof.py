@@ -104,14 +104,21 @@ def is_interrupted(history: History, log: ColumnLog, position: SourcePosition) -
     )
 
 
-def was_made_anew(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> bool:
-    """Whether another table took the place of this one between two positions: places of columns prove nothing then."""
+def was_made_anew(
+    log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition, names: tuple[str, ...] = ()
+) -> bool:
+    """Whether another table took the place of this one between two positions: places of columns prove nothing then.
+
+    Args:
+        names: of the columns at the first position, for a log that begins behind it.
+    """
     before = log.at(table, after)
-    steps = [*([] if before is None else [before]), *log.between(table, after, upto)]
-    if any(not structure.columns for structure in steps):
+    steps = log.between(table, after, upto)
+    if any(not structure.columns for structure in ([*steps] if before is None else [before, *steps])):
         return True
-    tokens = [{column.token for column in structure.columns} for structure in steps]
-    return any(one.isdisjoint(other) for one, other in pairwise(tokens))
+    known = log.before(table, names).values() if before is None else (column.token for column in before.columns)
+    tokens = [set(known), *({column.token for column in structure.columns} for structure in steps)]
+    return any(one.isdisjoint(other) for one, other in pairwise(filter(None, tokens)))
 
 
 def _is_live(schema: InternalSchema, id_: int) -> bool:

@@ -22,7 +22,6 @@ _ID = column("id", INT32, optional=False)
 def _pipeline(pipeline: NewPipeline, prefix: str, more: str = "") -> tuple[Pipeline, ToldTable]:
     lake = pipeline(prefix, settings=_EVIDENCE.format(prefix=prefix) + more)
     table = ToldTable(prefix)
-    table.tell("alter table t set (fillfactor = 90)")  # what columns the old table has
     for number in range(4):
         table.insert(id=number, z="old", a=f"old {number}")
     return lake, table

@@ -67,6 +67,7 @@ def fold(
         mended: a column that got back the id it had before its history was split.
         …, told afterwards: how many of these the evidence told of once it was all there.
         late: late events of an older schema that made a version.
+        made anew, emptied: versions that take the table for another one, and how many of these are wrong.
         stopped …: why the table was stopped.
     """
     counts: Counter[str] = Counter(histories=1)
@@ -94,6 +95,9 @@ def fold(
             plan = plan_table(None, [item], ROUTE, ICEBERG, kept=kept(number))
         former = history
         for version in plan.versions:
+            # Rows go with the old table; a column that lives on had some.
+            counts["emptied"] += version.made_anew and not set(before.values()).isdisjoint(truth.values())
+            counts["made anew"] += version.made_anew
             first = History(table=version.table, versions=(version,)) if history is None else None
             history = first if history is None else history.extended(version)
         if history is not None:

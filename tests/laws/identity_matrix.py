@@ -42,8 +42,8 @@ class Cell:
 
     @property
     def wrong(self) -> int:
-        """Renames that were none, and versions that a late event of an older schema made."""
-        return self.counts["wrong"] + self.counts["late"]
+        """Renames that were none, versions that a late event of an older schema made, and tables emptied for nothing."""
+        return self.counts["wrong"] + self.counts["late"] + self.counts["emptied"]
 
     @property
     def share(self) -> float:

@@ -32,6 +32,7 @@ def test_no_column_takes_the_place_of_another_by_a_rename_that_never_was(
     counts = cells[source, evidence].counts
     assert counts["renames"] > HISTORIES
     assert counts["wrong"] == 0
+    assert counts["emptied"] == 0, "no table is taken for another one under its name"
 
 
 @pytest.mark.parametrize(("source", "evidence"), TELLING)
