@@ -19,7 +19,7 @@ from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
-from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
+from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import versions_of_joins
@@ -32,6 +32,7 @@ from cdc_sync.refused import (
     contradiction,
     is_another_table,
     recreated,
+    recreated_before,
     refused_change,
     refused_key,
     unproven,
@@ -168,6 +169,22 @@ def _with_joins(history: History, route: Route, capabilities: Capabilities, vers
     return history
 
 
+def in_time(plan: TablePlan, written: SourcePosition | None) -> TablePlan:
+    """Stop before a version that empties the target, if rows of the new table were written as the old one's.
+
+    Args:
+        plan: what the evidence leads to.
+        written: the highest position among the table's events that were written, None if none was.
+    """
+    for place, version in enumerate(plan.versions):
+        created = version.made_anew
+        if created is not None and written is not None and written.kind == created.kind and written >= created:
+            refused = recreated_before()
+            stop = Refusal(reason=refused.reason, remedy=refused.remedy, position=version.position, kafka=version.kafka)
+            return replace(plan, versions=plan.versions[:place], refusal=stop, waiting=None)
+    return plan
+
+
 def is_later(position: SourcePosition, kafka: KafkaPosition, head: Version) -> bool:
     """Tell whether an event comes after the first event of version `head`, so that it may evolve the table."""
     if position != head.position:
@@ -194,8 +211,7 @@ def _next(
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
     read = _read(history, seen, sighting, kept)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
-    names = tuple(column.name for column in head.schema.live)
-    anew = any(was_made_anew(log, history.table, head.position, sighting.position, names) for log in logs)
+    anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
         append_only=sighting.append_only and not anew and not (read is not None and read.made_anew),
         snapshot_boundary=boundary,
@@ -219,17 +235,18 @@ def _next(
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
         return unproven(head.schema, seen, alignment)
-    made_anew = is_another_table(alignment)
-    told_anew = anew or (read is not None and read.made_anew)
-    if made_anew and (route.append or not told_anew or route.policy.recreate == "pause"):
+    is_other = is_another_table(alignment)
+    created = (created_at(log, history.table, head.position, sighting.position) for log in logs)
+    made_anew = next((at for at in created if at is not None), None) if is_other else None
+    if is_other and (route.append or made_anew is None or route.policy.recreate == "pause"):
         return recreated(alignment)
-    choice = Wanted(seen=seen, alignment=alignment) if made_anew else wanted(head.schema, seen, alignment, route.policy)
+    choice = Wanted(seen=seen, alignment=alignment) if is_other else wanted(head.schema, seen, alignment, route.policy)
     if isinstance(choice, Refused):
         return choice
     whole, shown, seen, alignment = alignment, seen, choice.seen, choice.alignment
     said_before = (item for version in history.versions for item in version.evidence)
     left_out = frozenset(item.subject for item in said_before if item.kind == IGNORED)
-    initials = ({}, ()) if made_anew else _initials(seen, alignment, sighting, route, left_out)
+    initials = ({}, ()) if is_other else _initials(seen, alignment, sighting, route, left_out)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
@@ -242,7 +259,7 @@ def _next(
         renewed = read is not None and read.renewed
         said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    asked = None if made_anew else refused_by_policy(changes, head.schema, after, route.policy)
+    asked = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
     if asked is not None:
         return asked
     types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
@@ -250,7 +267,7 @@ def _next(
         after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)
     refused = (
-        (None if route.append or made_anew else refused_key(changes, head.schema, after, sighting))
+        (None if route.append or is_other else refused_key(changes, head.schema, after, sighting))
         or types.refused
         or refused_change(changes, head.schema)
     )

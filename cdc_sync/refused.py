@@ -149,6 +149,15 @@ def recreated(alignment: Alignment) -> Refused:
     )
 
 
+def recreated_before() -> Refused:
+    """Refuse a table that was made anew before events that were written."""
+    return Refused(
+        reason="the source table was dropped and created again before events that were written already, which was told "
+        "too late",
+        remedy="snapshot the new table into a new target",
+    )
+
+
 def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> Refused:
     """Refuse a change that nothing proves, with everything it may have been."""
     texts = []

@@ -18,7 +18,7 @@ from cdc_sync.evidence.kept import Kept
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
-from cdc_sync.plan import TablePlan, is_later, moment_of, plan_table
+from cdc_sync.plan import TablePlan, in_time, is_later, moment_of, plan_table
 from cdc_sync.progress import Progress
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch
@@ -118,6 +118,12 @@ class TableEvidence:
         written = None if progress is None else self._last_written(progress)
         unread = [item for log in logs for item in log.unread if self._table in item.tables]
         return (*(item for log in logs for item in audit(history, log, written)), *unread[-_UNREAD:])
+
+    def in_time(self, plan: TablePlan, progress: Progress | None) -> TablePlan:
+        """Stop before a version that comes too late to empty the target."""
+        if progress is None or all(version.made_anew is None for version in plan.versions):
+            return plan
+        return in_time(plan, self._last_written(progress))
 
     def _last_written(self, progress: Progress) -> SourcePosition | None:
         """Return the highest position among the last events of the table that were written."""

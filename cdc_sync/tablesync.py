@@ -297,6 +297,7 @@ class TableSync(TableTruncation):
         for _ in range(_RACES):
             sightings = sightings_of(self._context, self.history, self.route, stretches)
             plan = self._evidence.plan(self.history, sightings, patient=not replaying)
+            plan = self._evidence.in_time(plan, self.progress)
             if not replaying:
                 plan = self._within_the_limit(self._within_the_hour(plan))
             try:

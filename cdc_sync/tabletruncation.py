@@ -49,8 +49,9 @@ class TableTruncation(TableMigration):
         truncated = self.progress.truncated if self.progress else None
         done = truncated.position if truncated is not None and truncated.made_anew else None
         for version in history.versions[self._stamped or 1 :]:
-            if version.made_anew and (done is None or done < version.position):
-                yield Truncate(position=version.position, kafka=version.kafka, made_anew=True)
+            created = version.made_anew
+            if created is not None and (done is None or done < created):
+                yield Truncate(position=created, kafka=version.kafka, made_anew=True)
 
     def _in_effect_at(self, truncate: Truncate, history: History) -> History:
         """Return the history up to a TRUNCATE; never less than the target has, nor than a table needs."""
@@ -143,8 +144,9 @@ class TableTruncation(TableMigration):
             begins = self._begins(stretch.kafka.topic, stretch.kafka.partition)
             late = stretch.position.kind == bound.kind and stretch.position < bound
             if late and begins is not None and stretch.kafka.offset >= begins:
+                what = "the table was created anew" if truncated is not None and truncated.made_anew else "the TRUNCATE"
                 self._warn(
-                    f"events from {stretch.kafka} on are passed over, for the source wrote them before the TRUNCATE at "
+                    f"events from {stretch.kafka} on are passed over, for the source wrote them before {what} at "
                     f"{bound}; if the source was restored to an earlier state, snapshot the table into a new target"
                 )
                 self.save_status()

@@ -49,6 +49,7 @@ class Structure:
         columns: all columns in the source's order, those the connector leaves out too; empty after a DROP TABLE.
         statement: what was done, in the source's words, at most 300 characters.
         reading: nothing was done; the source only tells what is there (a snapshot, a baseline).
+        created: the table was created then, under this name and empty.
     """
 
     table: TableId
@@ -56,6 +57,7 @@ class Structure:
     columns: tuple[LoggedColumn, ...]
     statement: str
     reading: bool = False
+    created: bool = False
 
     def token(self, name: str) -> Token | None:
         """Return the token of the column with exactly this name, None if there is none."""

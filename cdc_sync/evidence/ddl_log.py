@@ -84,19 +84,34 @@ class DdlLog:
         replay = Replay(self._catalogue, record, statements)
         for table in sorted(replay.touched):
             said = "; ".join(replay.said.get(table, ())) or record.ddl
-            self._show(table, record.position, shortened(said))
+            self._show(table, record.position, shortened(said), created=table in replay.created)
         for reason, tables in replay.reports():
             self._unread.append(_unread(record, tables, reason))
         self._order.touched |= replay.touched
 
-    def _show(self, table: TableId, position: SourcePosition, statement: str, *, reading: bool = False) -> None:
+    def _show(
+        self,
+        table: TableId,
+        position: SourcePosition,
+        statement: str,
+        *,
+        reading: bool = False,
+        created: bool = False,
+    ) -> None:
         """Add a structure if a table's columns are not what was last shown."""
         known = self._catalogue.tables.get(table)
         columns = () if known is None else known.columns or ()
         if columns != self._shown.get(table, ()):
             self._shown[table] = columns
             self._structures.append(
-                Structure(table=table, position=position, columns=columns, statement=statement, reading=reading)
+                Structure(
+                    table=table,
+                    position=position,
+                    columns=columns,
+                    statement=statement,
+                    reading=reading,
+                    created=created,
+                )
             )
 
     def _lose(self, record: SchemaChangeRecord, tables: Iterable[TableId], reason: str) -> None:

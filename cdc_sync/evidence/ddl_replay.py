@@ -31,6 +31,7 @@ class Replay:
     Attributes:
         said: what was done to each table, in the statements' words.
         lost: tables whose columns before the record cannot be told from those after it, with the reason.
+        created: tables that were not there, and are created under the names that they have behind the record.
     """
 
     def __init__(self, catalogue: Catalogue, record: SchemaChangeRecord, statements: tuple[Statement, ...]) -> None:
@@ -43,7 +44,7 @@ class Replay:
         self._unproven: set[TableId] = set()
         self._moved: set[Token] = set()
         self._not_parsed: list[NotParsed] = []
-        self._created: set[TableId] = set()
+        self.created: set[TableId] = set()
         named = {table for statement in statements for table in _tables_of(statement)}
         # lower_case_table_names: the server keeps names in small letters, whatever the statement says.
         self._keeps_small_names = record.connector != "oracle" and any(
@@ -111,9 +112,9 @@ class Replay:
 
     def _end(self) -> None:
         """Forget every table whose new columns nothing confirms."""
-        for table in self._unproven & self._created:
+        for table in self._unproven & self.created:
             self._catalogue.forget(table)
-        for table in self._unproven - self._created:
+        for table in self._unproven - self.created:
             self.lost.setdefault(table, "the record does not say the columns after it")
         for table in self.lost:
             if table not in self._entries or self._entries[table].columns is None:
@@ -143,6 +144,7 @@ class Replay:
         self._say(old, text)
         self._say(new, text)
         self._catalogue.rename(old, new)
+        self.created -= {old, new}
         self._unproven.discard(new)
         if old in self._unproven:
             self._unproven.remove(old)
@@ -156,7 +158,7 @@ class Replay:
             return
         self._say(table, statement.text)
         if table not in self._catalogue.tables:
-            self._created.add(table)
+            self.created.add(table)
         like = None if statement.like is None else self._stored(statement.like)
         self._catalogue.create(statement, table, like)
         self._unproven.add(table)

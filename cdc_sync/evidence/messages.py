@@ -118,6 +118,10 @@ class MessageLog:
         return self._replayed
 
 
+_CREATING = ("CREATE TABLE", "CREATE TABLE AS", "SELECT INTO")
+"""Command tags after which a relation's first rows come as events of their own."""
+
+
 class _Replay:
     """Which table each number stands for, followed through renames."""
 
@@ -175,7 +179,12 @@ class _Replay:
             for entry in state.columns
         )
         structure = Structure(
-            table=table, position=read.position, columns=columns, statement=statement, reading=state.baseline
+            table=table,
+            position=read.position,
+            columns=columns,
+            statement=statement,
+            reading=state.baseline,
+            created=former is None and state.tag in _CREATING,
         )
         self.structures.append(structure)
         opens = former is None and not state.baseline

@@ -104,21 +104,33 @@ def is_interrupted(history: History, log: ColumnLog, position: SourcePosition) -
     )
 
 
-def was_made_anew(
-    log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition, names: tuple[str, ...] = ()
-) -> bool:
-    """Whether another table took the place of this one between two positions: places of columns prove nothing then.
-
-    Args:
-        names: of the columns at the first position, for a log that begins behind it.
-    """
+def was_made_anew(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> bool:
+    """Whether another table took the place of this one between two positions: places of columns prove nothing then."""
     before = log.at(table, after)
-    steps = log.between(table, after, upto)
-    if any(not structure.columns for structure in ([*steps] if before is None else [before, *steps])):
+    steps = [*([] if before is None else [before]), *log.between(table, after, upto)]
+    if any(not structure.columns for structure in steps):
         return True
-    known = log.before(table, names).values() if before is None else (column.token for column in before.columns)
-    tokens = [set(known), *({column.token for column in structure.columns} for structure in steps)]
-    return any(one.isdisjoint(other) for one, other in pairwise(filter(None, tokens)))
+    return any(one.isdisjoint(other) for one, other in pairwise(map(_tokens, steps)))
+
+
+def created_at(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> SourcePosition | None:
+    """Return where the table that has the name at the second position was created, if that was behind the first.
+
+    None as well if it was created under another name, or by something that was not understood: it may have rows then
+    that no event behind the position shows.
+    """
+    steps = log.between(table, after, upto)
+    last = next((place for place in reversed(range(len(steps))) if steps[place].created), None)
+    if last is None:
+        return None
+    since = [_tokens(structure) for structure in steps[last:]]
+    if not all(since) or any(one.isdisjoint(other) for one, other in pairwise(since)):
+        return None
+    return steps[last].position
+
+
+def _tokens(structure: Structure) -> set[Token]:
+    return {column.token for column in structure.columns}
 
 
 def _is_live(schema: InternalSchema, id_: int) -> bool:

@@ -23,7 +23,8 @@ class Version:
         snapshot: that event was read by a snapshot.
         append_only: the source only adds columns behind the others.
         commit: of that event, kept only where readings of the catalogue tell of the table.
-        made_anew: the source table was dropped and created again before it; rows of before are gone.
+        made_anew: where the source table was created that has the name of an older one; rows from before are gone. None
+            if it is the same table.
     """
 
     table: TableId
@@ -37,4 +38,4 @@ class Version:
     snapshot: bool
     append_only: bool
     commit: Commit | None = None
-    made_anew: bool = False
+    made_anew: SourcePosition | None = None

@@ -175,7 +175,7 @@ def version_to_text(version: Version) -> str:
             "first_seen_in_snapshot": version.snapshot,
             "append_only_source": version.append_only,
             **({} if version.commit is None else {"commit": {"at": version.commit.at, "xid": version.commit.xid}}),
-            **({"made_anew": True} if version.made_anew else {}),
+            **({} if version.made_anew is None else {"made_anew": str(version.made_anew)}),
             "changes": [serde.change_to_json(change) for change in version.changes],
             "evidence": [serde.evidence_to_json(item) for item in version.evidence],
             "columns_and_key": serde.schema_to_json(version.schema),
@@ -198,7 +198,7 @@ def _version_from_text(text: str, place: str) -> Version:
             snapshot=data["first_seen_in_snapshot"],
             append_only=data["append_only_source"],
             commit=Commit(**data["commit"]) if "commit" in data else None,
-            made_anew=data.get("made_anew", False),
+            made_anew=SourcePosition.parse(data["made_anew"]) if "made_anew" in data else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HistoryError(f"Cannot read history file {place}: {error!r}") from error

@@ -8,7 +8,7 @@ import pytest
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token, structures_behind
-from cdc_sync.evidence.proof import Behind, is_interrupted, prove, was_made_anew
+from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.schema.alignment import Proof
@@ -228,3 +228,26 @@ def test_structures_behind_a_position(behind_: int | None, wanted: list[int]) ->
     found = log((5, "id=1", ""), (20, "id=1 a=2", "add a"))
     position = None if behind_ is None else at(behind_)
     assert structures_behind((found,), T, position) == tuple(map(at, wanted))
+
+
+class TestCreatedAt:
+    """Where the table that has the name now was created, if everything that happened to it since is known."""
+
+    def log(self, *steps: tuple[int, str, bool]) -> ColumnLog:
+        structures = [replace(item, created=step[2]) for step in steps for item in log((step[0], step[1], "")).of(T)]
+        return ColumnLog("ddl", structures)
+
+    def test_the_last_create_between_counts(self) -> None:
+        found = self.log((5, "id=1", True), (10, "", False), (20, "id=2", True), (25, "id=2 a=3", False))
+
+        assert created_at(found, T, at(7), at(30)) == at(20)
+        assert created_at(found, T, at(7), at(15)) is None
+        assert created_at(found, T, at(21), at(30)) is None, "it was there before"
+
+    def test_a_table_that_took_the_name_may_have_rows(self) -> None:
+        assert created_at(self.log((5, "id=1", True), (20, "id=2", False)), T, at(7), at(30)) is None
+        exchanged = self.log((5, "id=1", True), (20, "id=2", True), (25, "id=3", False))
+        assert created_at(exchanged, T, at(7), at(30)) is None
+
+    def test_nothing_is_known_behind_what_was_not_understood(self) -> None:
+        assert created_at(self.log((20, "id=2", True), (25, "", False)), T, at(7), at(30)) is None

@@ -98,3 +98,21 @@ def test_the_operator_may_want_to_be_asked(pipeline: NewPipeline, produce: Produ
     assert status.reason is not None
     assert status.reason.startswith("the source table was dropped and created again")
     assert lake.table(table.id).scan().to_arrow().num_rows == 4
+
+
+def test_rows_that_were_written_before_it_was_told_are_not_lost(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("anew-late", settings="evidence: {messages: [anew-late.message], wait: 0s}")
+    table = ToldTable("anew-late")
+    table.insert(id=1, z="old", a="old")
+    table.recreate(*table.columns)
+    table.insert(id=2, z="new", a="new")
+    produce(table.topic, table.records)
+    lake.run()
+    sent = len(table.records)
+    table.insert(id=3, z="new", a="new")
+    _send(produce, table, table.records[sent:])
+
+    lake.run()
+
+    assert lake.statuses()["t"].state == "paused"
+    assert {row["id"] for row in lake.table(table.id).scan().to_arrow().to_pylist()} >= {1, 2}

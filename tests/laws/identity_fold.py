@@ -11,7 +11,7 @@ from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route, TargetName
-from cdc_sync.plan import TablePlan, plan_table
+from cdc_sync.plan import TablePlan, in_time, plan_table
 from cdc_sync.schema.policy import Policy
 from cdc_sync.sighting import Sighting
 from tests.laws.identity_course import POSTGRES, Course, Row, sighting
@@ -84,6 +84,7 @@ def fold(
         if plan.waiting is not None and after_waiting is not None:
             counts["waited"] += 1
             plan = plan_table(history, [item], ROUTE, ICEBERG, logs=after_waiting(number))
+        plan = in_time(plan, max((it.position for it in course.rows if it.position < row.position), default=None))
         stop = _stop(plan)
         if stop:
             counts[stop] += 1
@@ -96,8 +97,9 @@ def fold(
         former = history
         for version in plan.versions:
             # Rows go with the old table; a column that lives on had some.
-            counts["emptied"] += version.made_anew and not set(before.values()).isdisjoint(truth.values())
-            counts["made anew"] += version.made_anew
+            if version.made_anew is not None:
+                counts["emptied"] += not set(before.values()).isdisjoint(truth.values())
+                counts["made anew"] += 1
             first = History(table=version.table, versions=(version,)) if history is None else None
             history = first if history is None else history.extended(version)
         if history is not None:

@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def wrong(self) -> int:
-        """Renames that were none, versions that a late event of an older schema made, and tables emptied for nothing."""
+        """Renames that were none, versions made by late events of an older schema, tables emptied for nothing."""
         return self.counts["wrong"] + self.counts["late"] + self.counts["emptied"]
 
     @property
