@@ -201,15 +201,28 @@ def _baseline(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Version:
     return _version(sighting, 1, schema, (), (evidence,), kept)
 
 
-def _next(
-    given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
-) -> Version | Refused | _Waits | None:
-    head, route, logs, kept = history.head, given.route, given.logs, given.kept
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Aligned:
+    """What is known of the columns of an event.
+
+    Attributes:
+        facts: what it was found by.
+        read: what readings of the catalogue say.
+    """
+
+    alignment: Alignment
+    facts: Facts
+    read: Told | None
+
+
+def _aligned(given: _Given, history: History, sighting: Sighting, seen: ObservedSchema) -> _Aligned | Refused | _Waits:
+    """Find out which columns an event shows, with all evidence there is."""
+    head, route, logs = history.head, given.route, given.logs
     found = [prove(history, seen, log, sighting.position) for log in logs]
     behind = [item for item in found if isinstance(item, Behind)]
     if given.patient and behind and not seen.shows(head.schema):
         return _Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
-    read = _read(history, seen, sighting, kept)
+    read = _read(history, seen, sighting, given.kept)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
@@ -235,53 +248,66 @@ def _next(
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
         return unproven(head.schema, seen, alignment)
-    is_other = is_another_table(alignment)
+    return _Aligned(alignment=alignment, facts=facts, read=read)
+
+
+def _next(
+    given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
+) -> Version | Refused | _Waits | None:
+    aligned = _aligned(given, history, sighting, seen)
+    if not isinstance(aligned, _Aligned):
+        return aligned
+    head, route, logs, kept = history.head, given.route, given.logs, given.kept
+    whole = aligned.alignment
+    is_other = is_another_table(whole)
     created = (created_at(log, history.table, head.position, sighting.position) for log in logs)
     made_anew = next((at for at in created if at is not None), None) if is_other else None
     if is_other and (route.append or made_anew is None or route.policy.recreate == "pause"):
-        return recreated(alignment)
-    choice = Wanted(seen=seen, alignment=alignment) if is_other else wanted(head.schema, seen, alignment, route.policy)
+        return recreated(whole)
+    choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
     if isinstance(choice, Refused):
         return choice
-    whole, shown, seen, alignment = alignment, seen, choice.seen, choice.alignment
-    said_before = (item for version in history.versions for item in version.evidence)
-    left_out = frozenset(item.subject for item in said_before if item.kind == IGNORED)
-    initials = ({}, ()) if is_other else _initials(seen, alignment, sighting, route, left_out)
+    left_out = _left_out(history)
+    initials = ({}, ()) if is_other else _initials(choice.seen, choice.alignment, sighting, route, left_out)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
-    after = derive(head.schema, seen, alignment, retire=True, initials=values)
+    after = derive(head.schema, choice.seen, choice.alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
     if not changes:
-        if not left_out.issuperset(choice.ignored):
-            return _version(sighting, head.number + 1, after, (), choice.evidence, kept)
         interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
-        renewed = read is not None and read.renewed
-        said = (_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ()
+        renewed = aligned.read is not None and aligned.read.renewed
+        said = choice.evidence if not left_out.issuperset(choice.ignored) else ()
+        said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    asked = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
-    if asked is not None:
-        return asked
     types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
+    refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
     if types.sides:
-        after = derive(head.schema, seen, beside(alignment, types.sides), retire=True, initials=values)
+        after = derive(head.schema, choice.seen, beside(choice.alignment, types.sides), retire=True, initials=values)
         changes = diff(head.schema, after)
     refused = (
-        (None if route.append or is_other else refused_key(changes, head.schema, after, sighting))
+        refused
+        or (None if route.append or is_other else refused_key(changes, head.schema, after, sighting))
         or types.refused
         or refused_change(changes, head.schema)
     )
     if refused is not None:
         return refused
     evidence = (
-        *alignment.evidence,
+        *choice.alignment.evidence,
         *_kept_evidence(head.schema, whole),
-        *_considered(head.schema, shown, facts, whole),
+        *_considered(head.schema, seen, aligned.facts, whole),
         *choice.evidence,
         *reasons,
         *types.evidence,
     )
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
+
+
+def _left_out(history: History) -> frozenset[str]:
+    """Return the names of columns whose values were left out at any time."""
+    said = (item for version in history.versions for item in version.evidence)
+    return frozenset(item.subject for item in said if item.kind == IGNORED)
 
 
 def moment_of(sighting: Sighting) -> Moment | None:
