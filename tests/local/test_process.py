@@ -29,6 +29,9 @@ import sys, time
 from pathlib import Path
 from cdc_sync.local.process import ServerProcess
 server = ServerProcess("sleeper", ["sleep", "60"], log=Path(sys.argv[1]))
+name = Path(f"/proc/{{server.pid}}/comm")
+while name.exists() and name.read_text().strip() != "sleep":
+    time.sleep(0.01)  # the kernel is asked to end it with its parent before its own program begins
 print(server.pid, flush=True)
 {then}
 """
