@@ -80,6 +80,7 @@ class SourceValues:
             self._state.keep_compared(table, at, compared)
             with self._lock:
                 self._kept[table][at] = compared
+            self._last.pop(at, None)
 
     def _of(self, table: TableId) -> dict[KafkaPosition, Compared]:
         with self._lock:

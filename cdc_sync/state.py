@@ -303,9 +303,7 @@ def _join_path(join: Join) -> str:
 
 
 def _parse_join(text: str, path: str) -> Join:
-    data = _object(text, path)
-    if data.pop("format", None) != _FORMAT:
-        raise HistoryError(f"Cannot read decision {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    data = _of_our_format(text, path, "decision ")
     try:
         return Join(**{**data, "table": TableId(**data["table"])})
     except (KeyError, TypeError) as error:
@@ -318,9 +316,7 @@ def _status_text(status: TableStatus) -> str:
 
 
 def _parse_status(text: str, path: str) -> TableStatus:
-    data = _object(text, path)
-    if data.pop("format", None) != _FORMAT:
-        raise HistoryError(f"Cannot read status {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    data = _of_our_format(text, path, "status ")
     try:
         return TableStatus(
             **{
@@ -336,9 +332,7 @@ def _parse_status(text: str, path: str) -> TableStatus:
 
 
 def _parse_entry(text: str, path: str, table: TableId) -> Entry:
-    data = _object(text, path)
-    if data.pop("format", None) != _FORMAT:
-        raise HistoryError(f"Cannot read {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    data = _of_our_format(text, path)
     try:
         return entry_from_json(data, table)
     except (KeyError, TypeError, ValueError) as error:
@@ -346,9 +340,7 @@ def _parse_entry(text: str, path: str, table: TableId) -> Entry:
 
 
 def _parse_compared(text: str, path: str) -> tuple[KafkaPosition, Compared]:
-    data = _object(text, path)
-    if data.pop("format", None) != _FORMAT:
-        raise HistoryError(f"Cannot read {path}: it is of another format than {_FORMAT}; update cdc_sync")
+    data = _of_our_format(text, path)
     try:
         at = KafkaPosition(**data.pop("at"))
         pairs = tuple(Pair(**pair) for pair in data.pop("pairs"))
@@ -373,6 +365,14 @@ def _parse_record(line: str, place: str) -> QuarantinedRecord:
         return QuarantinedRecord(**{**data, **decoded})
     except (KeyError, TypeError, ValueError) as error:
         raise HistoryError(f"Cannot read quarantined record {place}: {error}") from None
+
+
+def _of_our_format(text: str, path: str, what: str = "") -> dict[str, Any]:
+    """Read an object and take its format out; `what` says in errors what the file is."""
+    data = _object(text, path)
+    if data.pop("format", None) != _FORMAT:
+        raise HistoryError(f"Cannot read {what}{path}: it is of another format than {_FORMAT}; update cdc_sync")
+    return data
 
 
 def _object(text: str, place: str) -> dict[str, Any]:

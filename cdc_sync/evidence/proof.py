@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -107,10 +107,7 @@ def is_interrupted(history: History, log: ColumnLog, position: SourcePosition) -
 def was_made_anew(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> bool:
     """Whether another table took the place of this one between two positions: places of columns prove nothing then."""
     before = log.at(table, after)
-    steps = [*([] if before is None else [before]), *log.between(table, after, upto)]
-    if any(not structure.columns for structure in steps):
-        return True
-    return any(one.isdisjoint(other) for one, other in pairwise(map(_tokens, steps)))
+    return _is_broken([*([] if before is None else [before]), *log.between(table, after, upto)])
 
 
 def created_at(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition) -> SourcePosition | None:
@@ -121,16 +118,15 @@ def created_at(log: ColumnLog, table: TableId, after: SourcePosition, upto: Sour
     """
     steps = log.between(table, after, upto)
     last = next((place for place in reversed(range(len(steps))) if steps[place].created), None)
-    if last is None:
-        return None
-    since = [_tokens(structure) for structure in steps[last:]]
-    if not all(since) or any(one.isdisjoint(other) for one, other in pairwise(since)):
+    if last is None or _is_broken(steps[last:]):
         return None
     return steps[last].position
 
 
-def _tokens(structure: Structure) -> set[Token]:
-    return {column.token for column in structure.columns}
+def _is_broken(steps: Sequence[Structure]) -> bool:
+    """Whether not all of these, one after the other, are of one table: one is unknown or gone, or shares no column."""
+    tokens = [{column.token for column in structure.columns} for structure in steps]
+    return not all(tokens) or any(one.isdisjoint(other) for one, other in pairwise(tokens))
 
 
 def _is_live(schema: InternalSchema, id_: int) -> bool:
