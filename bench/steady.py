@@ -28,6 +28,7 @@ WIDTH = 12
 EVENTS = 20
 """Of each table in each batch."""
 _PARTS: tuple[tuple[str, bool, Any, str], ...] = (
+    ("last records fetched", True, KafkaClient, "fetch_ahead"),
     ("are last records familiar", True, topicsync.TopicSync, "_familiar"),
     ("converters", True, tablesync, "converters_for"),
     ("expressions", True, compiling, "_compiled"),

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -82,10 +82,18 @@ class SyncJob:
             topics = sorted({topic for topic, _ in ends})
             for topic in topics:
                 self._topics.setdefault(topic, TopicSync(self._context, self.tables, topic))
-            with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
-                for outcome in [pool.submit(inheritable_thread_target(self._advance), topic, ends) for topic in topics]:
-                    outcome.result()
+            kafka = self._context.kafka
+            kafka.fetch_ahead([place for topic in topics for place in self._topics[topic].first_looks(ends)])
+            try:
+                self._advance_all(topics, ends)
+            finally:
+                kafka.fetch_ahead(())
             self.batches += 1
+
+    def _advance_all(self, topics: Sequence[str], ends: Ends) -> None:
+        with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
+            for outcome in [pool.submit(inheritable_thread_target(self._advance), topic, ends) for topic in topics]:
+                outcome.result()
 
     def _advance(self, topic: str, ends: Ends) -> None:
         activate(self._context.spark)

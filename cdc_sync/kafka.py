@@ -31,10 +31,13 @@ K = TypeVar("K")
 
 Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
 """topic -> partition -> offset."""
+Place: TypeAlias = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
 
 _AT_ONCE = 5_000
 """Offsets that `chunks` reads at a time."""
 _PEEKED, _PEEKED_SECONDS = 256, 1.0
+_AHEAD_BYTES, _AHEAD_SECONDS = 64_000_000, 1.0
 
 _LOG = logging.getLogger("cdc_sync.librdkafka")
 _LOG.addHandler(logging.NullHandler())
@@ -91,7 +94,8 @@ class KafkaClient:
         self._timeout = config.request_timeout.total_seconds()
         self._settings = config.driver_settings
         self._refusal: KafkaError | None = None
-        self._peeked: dict[tuple[str, int, int], tuple[float, Record]] = {}
+        self._peeked: dict[Place, tuple[float, Record]] = {}
+        self._ahead: dict[Place, Record] = {}
         self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
 
     def close(self) -> None:
@@ -147,6 +151,9 @@ class KafkaClient:
         What was found is remembered for a moment, for one batch asks for the same record from several places.
         """
         place = (topic, partition, offset)
+        ahead = self._ahead.get(place)
+        if ahead is not None:
+            return ahead
         found = self._peeked.get(place)
         if found is not None and found[0] > time.monotonic():
             return found[1]
@@ -156,6 +163,37 @@ class KafkaClient:
                 self._peeked.clear()
             self._peeked[place] = (time.monotonic() + _PEEKED_SECONDS, record)
         return record
+
+    def fetch_ahead(self, places: Collection[Place]) -> None:
+        """Fetch many records at once for `peek`, which would take milliseconds for each; forgets those of before.
+
+        What does not come in a moment is left to `peek`, which also knows what is wrong.
+
+        Args:
+            places: one in each partition; of several in one, the last counts.
+        """
+        self._ahead = {}
+        if len(places) < 2:
+            return
+        missing = {(topic, partition): offset for topic, partition, offset in places}
+        found: dict[Place, Record] = {}
+        size = 0
+        consumer = self._made(lambda: Consumer(self._peek_settings(), logger=_LOG))
+        try:
+            consumer.assign([TopicPartition(*place, offset) for place, offset in missing.items()])
+            deadline = time.monotonic() + min(_AHEAD_SECONDS, self._timeout)
+            while missing and size < _AHEAD_BYTES and time.monotonic() < deadline:
+                for message in consumer.consume(len(missing), 0.05):
+                    offset = missing.pop((str(message.topic()), int(message.partition() or 0)), None)
+                    if offset is not None and message.error() is None and message.offset() == offset:
+                        record = _record(message)
+                        found[record.topic, record.partition, record.offset] = record
+                        size += len(record.value or b"")
+        except KafkaException:
+            pass
+        finally:
+            consumer.close()
+        self._ahead = found
 
     def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
         """Return the records of a range that are there, in order; meant for topics of few and small records."""

@@ -13,6 +13,7 @@ from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import RecordKind
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.kafka import Place
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import events_in, learn, sample, survey_with
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
@@ -71,6 +72,12 @@ class TopicSync:
                 return
             if not self._advance_known(step, active):
                 self._advance_surveyed(step, active)
+
+    def first_looks(self, ends: Ends) -> list[Place]:
+        """Return the places of the records that `advance` will look at first: the last of what a known table reads."""
+        if len(self._tables.of(self._topic)) != 1 or not self._behind(ends):
+            return []
+        return [(topic, partition, end - 1) for (topic, partition), end in ends.items() if topic == self._topic and end]
 
     def _behind(self, ends: Ends) -> bool:
         """Whether anyone has something to read; costs no call to Kafka, for most topics of a batch have nothing new."""

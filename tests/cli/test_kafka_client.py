@@ -87,6 +87,35 @@ def test_a_partition_that_does_not_exist_gives_none(servers: str) -> None:
     assert KafkaClient(quick).peek("shop.inv.orders", 99, 0) is None
 
 
+def test_records_that_were_fetched_ahead_are_not_asked_for_again(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = KafkaClient(settings(servers))
+    asked: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(client, "_peek", lambda *place: asked.append(place))
+
+    client.fetch_ahead([("shop.inv.orders", 0, 2), ("shop.inv.items", 1, 0), ("shop.inv.orders", 1, 7)])
+    found = [client.peek("shop.inv.orders", 0, 2), client.peek("shop.inv.items", 1, 0)]
+
+    assert [record and (record.topic, record.offset, record.value) for record in found] == [
+        ("shop.inv.orders", 2, b"v2"),
+        ("shop.inv.items", 0, None),
+    ]
+    assert asked == []
+    client.peek("shop.inv.orders", 1, 7)
+    assert asked == [("shop.inv.orders", 1, 7)]
+
+
+def test_only_the_last_records_fetched_ahead_are_remembered(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = KafkaClient(settings(servers))
+    asked: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(client, "_peek", lambda *place: asked.append(place))
+    client.fetch_ahead([("shop.inv.orders", 0, 2), ("shop.inv.items", 1, 0)])
+
+    client.fetch_ahead(())
+    client.peek("shop.inv.orders", 0, 2)
+
+    assert asked == [("shop.inv.orders", 0, 2)]
+
+
 def test_absent_brokers_are_asked_a_bounded_number_of_times() -> None:
     client = KafkaClient(settings(NOBODY, request_timeout=timedelta(milliseconds=100)))
 
