@@ -15,11 +15,6 @@ from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
 from cdc_sync.spark.gateway import remember_names
 
-JAVA_OPTIONS = "-XX:-DontCompileHugeMethods -XX:+UseParallelGC"
-"""HotSpot never compiles methods of more than 8 KB; generated code for wide or fast-changing tables is larger. And to
-the collector that is the default each of Kafka's large fetches is a humongous object, and a reason to look for garbage:
-a sixth more processor time.
-"""
 _ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -69,8 +64,9 @@ def _defaults() -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        # HotSpot never compiles methods of more than 8 KB; generated code for wide or fast-changing tables is larger.
+        "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+        "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
         "spark.sql.adaptive.enabled": "false",
         # What Spark infers from many aliases grows exponentially: planning a table of all types took minutes.
         "spark.sql.constraintPropagation.enabled": "false",
