@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -170,7 +171,7 @@ class KafkaClient:
         What does not come in a moment is left to `peek`, which also knows what is wrong.
 
         Args:
-            places: one in each partition; of several in one, the last counts.
+            places: one in each partition.
         """
         self._ahead = {}
         if len(places) < 2:
@@ -178,10 +179,9 @@ class KafkaClient:
         missing = {(topic, partition): offset for topic, partition, offset in places}
         found: dict[Place, Record] = {}
         size = 0
-        consumer = self._made(lambda: Consumer(self._peek_settings(), logger=_LOG))
-        try:
-            consumer.assign([TopicPartition(*place, offset) for place, offset in missing.items()])
-            deadline = time.monotonic() + min(_AHEAD_SECONDS, self._timeout)
+        deadline = time.monotonic() + min(_AHEAD_SECONDS, self._timeout)
+        # Whatever goes wrong here `peek` meets again, and tells.
+        with suppress(KafkaException), self._reading(places, self._peek_settings()) as consumer:
             while missing and size < _AHEAD_BYTES and time.monotonic() < deadline:
                 for message in consumer.consume(len(missing), 0.05):
                     offset = missing.pop((str(message.topic()), int(message.partition() or 0)), None)
@@ -189,20 +189,14 @@ class KafkaClient:
                         record = _record(message)
                         found[record.topic, record.partition, record.offset] = record
                         size += len(record.value or b"")
-        except KafkaException:
-            pass
-        finally:
-            consumer.close()
         self._ahead = found
 
     def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
         """Return the records of a range that are there, in order; meant for topics of few and small records."""
 
         def ask() -> tuple[Record, ...]:
-            consumer = self._made(lambda: Consumer(self._read_settings(), logger=_LOG))
             found = []
-            try:
-                consumer.assign([TopicPartition(topic, partition, start)])
+            with self._reading([(topic, partition, start)], self._read_settings()) as consumer:
                 while (message := self._polled(consumer)) is not None:
                     record = _record(message)
                     if record.offset >= end:
@@ -210,9 +204,7 @@ class KafkaClient:
                     found.append(record)
                     if record.offset == end - 1:
                         break
-                return tuple(found)
-            finally:
-                consumer.close()
+            return tuple(found)
 
         return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
 
@@ -250,23 +242,33 @@ class KafkaClient:
 
     def _peek(self, topic: str, partition: int, offset: int) -> Record | None:
         def ask() -> Message | None:
-            # A consumer of its own: fresh, it finds the partition in milliseconds; used before, only after a second.
-            consumer = self._made(lambda: Consumer(self._peek_settings(), logger=_LOG))
-            try:
-                consumer.assign([TopicPartition(topic, partition, offset)])
-                return self._polled(consumer)
-            except _RetryError:
-                # It waits for ever for a partition that does not exist.
-                if partition < self.topics().get(topic, 0):
-                    raise
-                return None
-            finally:
-                consumer.close()
+            with self._reading([(topic, partition, offset)], self._peek_settings()) as consumer:
+                try:
+                    return self._polled(consumer)
+                except _RetryError:
+                    # It waits for ever for a partition that does not exist.
+                    if partition < self.topics().get(topic, 0):
+                        raise
+                    return None
 
         message = self._asked(f"read {topic}[{partition}]@{offset}", ask)
         if message is None or message.offset() != offset:
             return None
         return _record(message)
+
+    @contextmanager
+    def _reading(self, places: Collection[Place], settings: dict[str, Any]) -> Iterator[Consumer]:
+        """Make a consumer that begins at these places: fresh, it finds them in milliseconds; used before, in a second.
+
+        Raises:
+            ConfigError: if librdkafka does not know a setting.
+        """
+        consumer = self._made(lambda: Consumer(settings, logger=_LOG))
+        try:
+            consumer.assign([TopicPartition(*place) for place in places])
+            yield consumer
+        finally:
+            consumer.close()
 
     def _polled(self, consumer: Consumer) -> Message | None:
         message = consumer.poll(self._timeout)

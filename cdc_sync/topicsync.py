@@ -75,19 +75,26 @@ class TopicSync:
 
     def first_looks(self, ends: Ends) -> list[Place]:
         """Return the places of the records that `advance` will look at first: the last of what a known table reads."""
-        if len(self._tables.of(self._topic)) != 1 or not self._behind(ends):
+        tables = self._tables.of(self._topic)
+        if len(tables) != 1 or tables[0].pause is not None:
             return []
-        return [(topic, partition, end - 1) for (topic, partition), end in ends.items() if topic == self._topic and end]
+        return [(self._topic, partition, end - 1) for partition, end in self._behind(ends).items() if end]
 
-    def _behind(self, ends: Ends) -> bool:
-        """Whether anyone has something to read; costs no call to Kafka, for most topics of a batch have nothing new."""
+    def _behind(self, ends: Ends) -> Mapping[int, int]:
+        """Return the ends, by partition, that someone has yet to read up to.
+
+        Costs no call to Kafka, for most topics of a batch have nothing new.
+        """
         waiting = [table for table in self._tables.of(self._topic) if table.pause is None]
-        return any(
-            self._accounted.get(partition, -1) < end
-            or any((table.next_offset(topic, partition) or 0) < end for table in waiting)
+        return {
+            partition: end
             for (topic, partition), end in ends.items()
             if topic == self._topic
-        )
+            and (
+                self._accounted.get(partition, -1) < end
+                or any((table.next_offset(topic, partition) or 0) < end for table in waiting)
+            )
+        }
 
     def _active(self) -> tuple[TableSync, ...]:
         return tuple(
