@@ -17,7 +17,7 @@ from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
-from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
@@ -238,8 +238,9 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
     history = recorded.load(found)
     late = {old: find_join(history, old, new) for old, new in renames.items()}
+    capabilities = FORMATS[config.target.format]
     for item in late.values():
-        version = join_version(history, item, ICEBERG) if isinstance(item, Join) else None
+        version = join_version(history, item, capabilities) if isinstance(item, Join) else None
         if isinstance(version, Refused):
             raise RefusedError(f"Cannot join columns of {found}: {version.reason}; {version.remedy}")
     joins = tuple(item for item in late.values() if isinstance(item, Join))
@@ -265,7 +266,8 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
             raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
         store.withdraw_rollback(found)
         return RolledBack(table=found, version=asked.version, undo=True)
-    rewritten = [item.number for item in recorded.load(found).versions if rewrites(item.changes, ICEBERG)]
+    capabilities = FORMATS[config.target.format]
+    rewritten = [item.number for item in recorded.load(found).versions if rewrites(item.changes, capabilities)]
     if not rewritten:
         raise RefusedError(
             f"Cannot roll back {found}: no version of it rewrote the rows; look at `cdc-sync history {found}`"

@@ -116,17 +116,19 @@ _REWRITE_RATE = 20 * 1024**2
 """Bytes of data files that two cores rewrite in a second, roughly; only for the estimate."""
 
 
-def too_large_to_rewrite(policy: Policy, *, rows: int, size: int) -> Exceeded | None:
+def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Exceeded | None:
     """Ask before a large target is rewritten because a column's type changed.
 
     Args:
-        rows, size: of the target; size in bytes of its data files.
+        rows: of the target, None if nobody knows how many.
+        size: bytes of its data files.
     """
     if size <= policy.rewrite_limit:
         return None
+    counted = "" if rows is None else f"{rows} rows, "
     minutes = math.ceil(size / _REWRITE_RATE / 60)
     return Exceeded(
-        reason=f"a column's type changed, for which the target has to be rewritten: {rows} rows, {size} bytes, which "
+        reason=f"a column's type changed, for which the target has to be rewritten: {counted}{size} bytes, which "
         f"may take about {minutes} minutes; policy.rewrite_limit is {policy.rewrite_limit}",
         remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or "
         "policy.incompatible_types: side_column, which rewrites nothing",

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from cdc_sync.capture.postgres import CaptureResult
 from cdc_sync.commands import Decided, RolledBack, SchemaDifference, Status, Validation
-from cdc_sync.config import Config, Secret, TargetName, redact
+from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
@@ -119,6 +119,14 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _anything(jsonable(value, secrets))
 
 
+def _target(target: Target) -> Iterator[str]:
+    yield target.format
+    if target.format == "iceberg":
+        yield f"{target.catalog.type} catalog {target.catalog.name}"
+    if target.format != "memory":
+        yield f"warehouse {target.catalog.warehouse}"
+
+
 def _validation(value: Validation) -> Iterator[str]:
     config: Config = value.config
     yield f"The configuration of pipeline {config.pipeline.name!r} can be used."
@@ -127,12 +135,7 @@ def _validation(value: Validation) -> Iterator[str]:
     reads = ", ".join(config.kafka.topics) if config.kafka.topics else f"pattern {config.kafka.topic_pattern}"
     yield f"  topics   {reads}"
     yield f"  tables   {len(config.tables)} rule{'s' if len(config.tables) != 1 else ''}"
-    catalog = config.target.catalog
-    yield f"  target   {config.target.format}" + (
-        f", {catalog.type} catalog {catalog.name}, warehouse {catalog.warehouse}"
-        if config.target.format != "memory"
-        else ""
-    )
+    yield f"  target   {', '.join(_target(config.target))}"
     if value.topics is not None:
         yield f"  matching now: {', '.join(value.topics) or 'no topic'}"
     for warning in value.warnings:

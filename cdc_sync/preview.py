@@ -19,7 +19,7 @@ from cdc_sync.explain import ExplainedStep, explain
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.job import SyncJob
 from cdc_sync.kafka import KafkaClient, Offsets, lag
-from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.migration import Migration
 from cdc_sync.objectstore import copy_files
 from cdc_sync.progress import Progress
@@ -100,7 +100,7 @@ def _draft(config: Config, spark: SparkSession) -> DraftTarget:
     catalog = config.target.catalog
     embedded = config.target.format == "iceberg" and catalog.type == "jdbc" and catalog.uri is None
     if embedded and not (Path(catalog.warehouse) / "catalog.db").exists():
-        return DraftTarget(MemoryTarget(), ICEBERG)
+        return DraftTarget(MemoryTarget(), FORMATS[config.target.format])
     real = open_target(config.target, spark)
     return DraftTarget(real, real.capabilities)
 

@@ -84,8 +84,17 @@ def produce(kafka: KafkaServer) -> Produce:
 
 @pytest.fixture(scope="session")
 def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from cdc_sync.config import Target
+    from cdc_sync.local.jars import spark_jars
+    from cdc_sync.spark.formats import format_settings
     from cdc_sync.spark.session import build_session
 
+    # One JVM for all formats: what Spark is told about each, and all their jars. Delta's extension comes first, for
+    # Iceberg's fails at statements that change Delta's tables.
+    formats = [format_settings(Target(format=name)) for name in ("delta", "iceberg")]
+    together = {key: value for found in formats for key, value in found.items() if ".lake" not in key}
+    together["spark.sql.extensions"] = ",".join(found["spark.sql.extensions"] for found in formats)
+    together["spark.jars"] = ",".join(str(path) for path in spark_jars("iceberg", "delta"))
     config = parse_config(
         f"""
 pipeline: {{name: tests, state: '{tmp_path_factory.mktemp("state")}'}}
@@ -99,7 +108,8 @@ spark:
     spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m'
 """
     )
-    session = build_session(config)
+    conf = {**config.spark.conf, **together}
+    session = build_session(config.model_copy(update={"spark": config.spark.model_copy(update={"conf": conf})}))
     yield session
     session.stop()
 

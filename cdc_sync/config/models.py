@@ -294,8 +294,7 @@ class Catalog(_Section):
                 if self.uri is not None:
                     problem("has no use with type hadoop, which needs the warehouse only; remove it", "uri")
             case "jdbc":
-                if self.uri is None and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.warehouse):
-                    problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri")
+                pass  # the target tells whether an SQLite file will do
         return self
 
     @property
@@ -309,9 +308,19 @@ class Catalog(_Section):
 class Target(_Section):
     """Where the tables are written."""
 
-    format: Literal["iceberg", "memory"] = "iceberg"
+    format: Literal["iceberg", "delta", "memory"] = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
     table_properties: Properties = {}
+
+    @model_validator(mode="after")
+    def _catalog_fits_the_format(self) -> Target:
+        if self.format == "iceberg" and self.catalog.type == "jdbc" and self.catalog.uri is None:
+            if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.catalog.warehouse):
+                problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri", "catalog")
+        elif self.format == "delta":
+            for name in sorted(self.catalog.model_fields_set - {"warehouse"}):
+                problem("has no use with format delta, which finds tables by their path; remove it", "catalog", name)
+        return self
 
 
 class Job(_Section):

@@ -26,6 +26,8 @@ KAFKA = "kafka"
 DEBEZIUM_POSTGRES = "debezium-postgres"
 DEBEZIUM_MARIADB = "debezium-mariadb"
 SPARK = "spark"
+ICEBERG = "iceberg"
+DELTA = "delta"
 APICURIO = "apicurio"
 
 # What the sets are resolved from; the closures are in the manifest.
@@ -42,12 +44,17 @@ _ROOTS = {
     SPARK: (
         "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7",
         "org.apache.spark:spark-avro_2.12:3.5.7",
+    ),
+    ICEBERG: (
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
         "org.xerial:sqlite-jdbc:3.46.1.3",
     ),
+    DELTA: ("io.delta:delta-spark_2.12:3.3.2",),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
-_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO})
+_FORMATS = frozenset({ICEBERG, DELTA})
+"""Sets of one table format each, for Spark's class path beside the set `spark`."""
+_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA})
 """Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4
@@ -94,11 +101,12 @@ def install(set_name: str) -> Path:
     return target
 
 
-def spark_jars() -> tuple[Path, ...]:
-    """The jars Spark needs besides its own, for `spark.jars`: Kafka source, Avro, Iceberg, the SQLite driver."""
+def spark_jars(*formats: str) -> tuple[Path, ...]:
+    """The jars Spark needs besides its own, for `spark.jars`: Kafka source, Avro, and those of the table formats."""
     if not any(ivy.pyspark_jars().glob("spark-core_2.12-3.5.*.jar")):
         raise SetupError("Cannot use the pinned Spark jars: they are for PySpark 3.5, another version is installed")
-    return tuple(sorted(install(SPARK).glob("*.jar")))
+    sets = (SPARK, *(name for name in formats if name in _FORMATS))
+    return tuple(sorted(path for name in sets for path in install(name).glob("*.jar")))
 
 
 def lock() -> str:
@@ -161,7 +169,8 @@ def _resolve(set_name: str) -> tuple[Artefact, ...]:
         if missing := {(r.group, r.name) for r in roots} - {(f.group, f.name) for f in found}:
             log = (folder / "ivy.log").read_text(errors="replace")[-2000:]
             raise SetupError(f"Cannot resolve {sorted(missing)}. Ivy said:\n{log}")
-        shipped = {path.name for path in ivy.pyspark_jars().glob("*.jar")} if set_name == SPARK else set()
+        for_spark = set_name == SPARK or set_name in _FORMATS
+        shipped = {path.name for path in ivy.pyspark_jars().glob("*.jar")} if for_spark else set()
         return tuple(
             replace(artefact, sha256=sha256_of(ivy.retrieved(artefact, folder)))
             for artefact in found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from cdc_sync.migrate.namerules import ANY_NAME, NameRules
@@ -45,6 +45,9 @@ class Capabilities:
     tables: NameRules = ANY_NAME
 
 
+# Names of tables become folders: with `/` or `..` one would lie inside another or outside the warehouse; what stands
+# behind `?` or `#` is cut off by S3 and by readers that parse locations as URIs.
+_FOLDERS = NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255)
 ICEBERG = Capabilities(
     format="iceberg",
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
@@ -56,11 +59,21 @@ ICEBERG = Capabilities(
         ),
         joins_nested=True,
     ),
-    # Names of tables become folders: with `/` or `..` one would lie inside another or outside the warehouse; what
-    # stands behind `?` or `#` is cut off by S3 and by readers that parse locations as URIs.
-    tables=NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255),
+    tables=_FOLDERS,
+)
+DELTA = Capabilities(
+    format="delta",
+    # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
+    # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
+    promotions=frozenset((Promotion.WITHIN_INT32,)),
+    # Delta's column mapping holds any name, and tells no two apart that differ only in case.
+    columns=NameRules(folds_case=True),
+    # Hadoop takes what stands before a colon for the scheme of a URI, and braces and brackets for a pattern.
+    tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}")),
 )
 MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
+FORMATS = {item.format: item for item in (ICEBERG, DELTA, MEMORY)}
+"""What each format that can be configured is able to do."""
 
 
 def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType) -> bool:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from cdc_sync.errors import SetupError
 
-# Spark line -> (Scala line, Iceberg runtime version). Spark's own connectors must equal the PySpark version exactly.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """One line of Spark; its own connectors must equal the PySpark version exactly."""
+
+    scala: str
+    iceberg: str
+    delta: str
+
+
 _LINES = {
-    "3.5": ("2.12", "1.11.0"),
-    "4.0": ("2.13", "1.11.0"),
+    "3.5": _Line(scala="2.12", iceberg="1.11.0", delta="3.3.2"),
+    "4.0": _Line(scala="2.13", iceberg="1.11.0", delta="4.0.0"),
 }
 LOCKED_PYSPARK = "3.5.7"
 """For this version every jar is pinned by checksum in `local/jars.lock`; other versions resolve coordinates."""
 _SQLITE = "org.xerial:sqlite-jdbc:3.46.1.3"
 
 
-def coordinates(pyspark_version: str) -> tuple[str, ...]:
-    """Return the Maven coordinates of Kafka, Avro, Iceberg and the embedded catalog's driver.
+def coordinates(pyspark_version: str, table_format: str) -> tuple[str, ...]:
+    """Return the Maven coordinates of Kafka, Avro and what a table format needs.
 
     Raises:
         SetupError: for a Spark line without known connectors; `spark.packages` in the configuration overrides.
@@ -27,10 +38,15 @@ def coordinates(pyspark_version: str) -> tuple[str, ...]:
             f"Cannot choose connectors: PySpark {pyspark_version} is not of a known line ({known}). "
             "Install one of those, or set spark.packages or spark.jars in the configuration."
         )
-    scala, iceberg = _LINES[line]
-    return (
-        f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{pyspark_version}",
-        f"org.apache.spark:spark-avro_{scala}:{pyspark_version}",
-        f"org.apache.iceberg:iceberg-spark-runtime-{line}_{scala}:{iceberg}",
-        _SQLITE,
+    found = _LINES[line]
+    spark = tuple(
+        f"org.apache.spark:{name}_{found.scala}:{pyspark_version}" for name in ("spark-sql-kafka-0-10", "spark-avro")
     )
+    match table_format:
+        case "iceberg":
+            runtime = f"org.apache.iceberg:iceberg-spark-runtime-{line}_{found.scala}:{found.iceberg}"
+            return (*spark, runtime, _SQLITE)
+        case "delta":
+            return (*spark, f"io.delta:delta-spark_{found.scala}:{found.delta}")
+        case _:
+            return spark

@@ -8,14 +8,13 @@ from typing import Any
 import pyspark
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Catalog, Config
+from cdc_sync.config import Config
 from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
+from cdc_sync.spark.formats import CLASSES, format_settings
 from cdc_sync.spark.gateway import remember_names
-
-_ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 def build_session(config: Config) -> SparkSession:
@@ -28,16 +27,15 @@ def build_session(config: Config) -> SparkSession:
     builder = SparkSession.builder.appName(f"cdc_sync {config.pipeline.name}")
     if config.spark.master is not None:
         builder = builder.master(config.spark.master)
-    for key, value in (_defaults() | _connectors(config) | dict(config.spark.conf)).items():
-        builder = builder.config(key, value)
-    for key, value in catalog_settings(config.target.catalog).items():
+    settings = _defaults() | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     _silence_expected(spark)
     for key, value in _REQUIRED.items():
         spark.conf.set(key, value)
-    _check_connectors(spark)
+    _check_connectors(spark, config.target.format)
     remember_names(spark._jvm)
     return spark
 
@@ -60,7 +58,6 @@ def _defaults() -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.extensions": _ICEBERG_EXTENSIONS,
         "spark.scheduler.mode": "FAIR",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "2g",
@@ -99,36 +96,20 @@ def _connectors(config: Config) -> dict[str, str]:
     if config.spark.packages is not None:
         return {"spark.jars.packages": ",".join(config.spark.packages)} if config.spark.packages else {}
     if pyspark.__version__ == LOCKED_PYSPARK:
-        return {"spark.jars": ",".join(str(path) for path in spark_jars())}
-    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__))}
+        return {"spark.jars": ",".join(str(path) for path in spark_jars(config.target.format))}
+    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__, config.target.format))}
 
 
-def catalog_settings(catalog: Catalog) -> dict[str, str]:
-    """Return the Spark settings of the configured Iceberg catalog."""
-    prefix = f"spark.sql.catalog.{catalog.name}"
-    settings = {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": catalog.type,
-        f"{prefix}.warehouse": catalog.warehouse,
-        # Tables change under the session (by this very job): every statement must see the newest metadata.
-        f"{prefix}.cache-enabled": "false",
-    }
-    if catalog.service is not None:
-        settings[f"{prefix}.uri"] = catalog.service
-    if catalog.type == "jdbc":
-        settings[f"{prefix}.jdbc.schema-version"] = "V1"
-    settings |= {f"{prefix}.{key}": value for key, value in catalog.properties.items()}
-    return settings
-
-
-def _check_connectors(spark: SparkSession) -> None:
+def _check_connectors(spark: SparkSession, table_format: str) -> None:
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
-    for name in ("org.apache.spark.sql.kafka010.KafkaSourceProvider", "org.apache.iceberg.spark.SparkCatalog"):
+    needed = ["org.apache.spark.sql.kafka010.KafkaSourceProvider"]
+    needed += [CLASSES[table_format]] if table_format in CLASSES else []
+    for name in needed:
         try:
             loader.loadClass(name)
         except Exception as error:
             raise SetupError(
                 f"Cannot start: {name} is not on Spark's class path. Leave spark.packages unset to have the pinned "
                 "connectors fetched, or list their jars under spark.jars; with spark-submit, give "
-                f"--packages {','.join(coordinates(pyspark.__version__))}"
+                f"--packages {','.join(coordinates(pyspark.__version__, table_format))}"
             ) from error

@@ -25,14 +25,15 @@ class TargetState:
         version: the schema version its columns are stamped with; None if it has no stamp.
         progress: the marker of the newest commit that has one; None if none has.
         mode: what the table was made to hold; a table without a mode is from before there were two.
-        rows, size: how many rows there are, and bytes of data files; 0 where that is not known.
+        rows: how many there are, None where that is not known without reading them.
+        size: bytes of data files.
         kept: the version that `Target.roll_back` leads to, None if nothing is kept.
     """
 
     version: int | None
     progress: Progress | None
     mode: Mode = "upsert"
-    rows: int = 0
+    rows: int | None = None
     size: int = 0
     kept: int | None = None
 
@@ -180,10 +181,20 @@ def _iceberg(config: TargetConfig, spark: SparkSession) -> Target:
     return IcebergTarget(config=config, spark=spark)
 
 
+def _delta(config: TargetConfig, spark: SparkSession) -> Target:
+    from cdc_sync.targets.delta import DeltaTarget
+
+    return DeltaTarget(config=config, spark=spark)
+
+
 def _memory(config: TargetConfig, spark: SparkSession) -> Target:
     from cdc_sync.targets.memory import MemoryTarget
 
     return MemoryTarget()
 
 
-_LOADERS: dict[str, Callable[[TargetConfig, SparkSession], Target]] = {"iceberg": _iceberg, "memory": _memory}
+_LOADERS: dict[str, Callable[[TargetConfig, SparkSession], Target]] = {
+    "iceberg": _iceberg,
+    "delta": _delta,
+    "memory": _memory,
+}

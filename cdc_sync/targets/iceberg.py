@@ -24,19 +24,23 @@ from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinVa
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.migrate.names import held_migration, held_name, held_schema
 from cdc_sync.naming import TargetName
-from cdc_sync.progress import PROPERTY, Progress, parse_progress
+from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
-from cdc_sync.spark.types import literal_sql, to_spark
+from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
-from cdc_sync.targets.iceberg_past import past_columns, states
-from cdc_sync.targets.iceberg_rewrite import converted_rows, kept_version, rewrite, roll_back
+from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.filling import backfill_statement
+from cdc_sync.targets.iceberg_past import lineage, past_columns
+from cdc_sync.targets.iceberg_rewrite import kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg_schema import alter, widen
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.merge import merge_statement
+from cdc_sync.targets.past import progress_of, states
+from cdc_sync.targets.rows import converted_rows
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
@@ -79,12 +83,11 @@ class IcebergTarget:
             return None
         table = self._load(name)
         stamp = table.properties().get(VERSION_PROPERTY)
-        marker = self._newest_marker(table)
         snapshot = table.currentSnapshot()
         summary = {} if snapshot is None else snapshot.summary()
         return TargetState(
             version=int(stamp) if stamp is not None else None,
-            progress=parse_progress(marker) if marker is not None else None,
+            progress=progress_of(name, lineage(table)) if stamp is not None else None,
             mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
             rows=int(summary.get("total-records") or 0),
             size=int(summary.get("total-files-size") or 0),
@@ -202,7 +205,7 @@ class IcebergTarget:
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the snapshots back; those that are expired cannot be read."""
-        return states(self._load(name), limit)
+        return states(lineage(self._load(name)), limit)
 
     def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
         # A view name that no other thread or table uses; the data frame lives only as long as this merge.
@@ -217,11 +220,10 @@ class IcebergTarget:
     def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
         table = self._load(name)
-        marker = self._newest_marker(table)
-        if marker is None:
+        progress = progress_of(name, lineage(table))
+        if progress is None:
             return  # no rows yet
-        progress = marker_after_join(parse_progress(marker), step.version)
-        properties = {PROPERTY: progress.to_text()}
+        properties = {PROPERTY: marker_after_join(progress, step.version).to_text()}
         by_key = bool(step.schema.primary_key) and table.properties().get(MODE_PROPERTY) != "append"
         try:
             widen(self._jvm, table, step.schema.column(step.into).name, step.type)
@@ -234,12 +236,7 @@ class IcebergTarget:
             raise self._failure("join columns of", name, error) from error
 
     def _backfill(self, name: TargetName, step: Backfill, progress: Progress) -> None:
-        assignments = ", ".join(
-            f"{quoted(column.name)} = {literal_sql(column.initial, column.type)}" for column in step.columns
-        )
-        # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
-        unfilled = " AND ".join(f"{quoted(column.name)} IS NULL" for column in step.columns)
-        statement = f"UPDATE {self._sql_name(name)} SET {assignments} WHERE {unfilled}"
+        statement = backfill_statement(self._sql_name(name), step)
         properties = {PROPERTY: progress.to_text()}
         try:
             self._with_properties(properties, lambda: self._spark.sql(statement))
@@ -307,16 +304,6 @@ class IcebergTarget:
                 raise call.error from None
             raise
 
-    def _newest_marker(self, table: Any) -> str | None:
-        snapshot = table.currentSnapshot()
-        while snapshot is not None:
-            marker = snapshot.summary().get(PROPERTY)
-            if marker is not None:
-                return str(marker)
-            parent = snapshot.parentId()
-            snapshot = table.snapshot(parent) if parent is not None else None
-        return None
-
     def _open_catalog(self) -> Any:
         catalog = self._config.catalog
         if catalog.type == "jdbc" and catalog.uri is None:
@@ -327,7 +314,7 @@ class IcebergTarget:
                 self._spark._jsparkSession, self._catalog_name
             )
         except Py4JJavaError as error:
-            detail = _first_line(error)
+            detail = first_line(error)
             raise TargetError(f"Cannot open Iceberg catalog {self._catalog_name!r}: {detail}") from error
 
     def _load(self, name: TargetName) -> Any:
@@ -345,7 +332,7 @@ class IcebergTarget:
         return ".".join(quoted(part) for part in (self._catalog_name, *_held_parts(name)))
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
-        return TargetError(f"Cannot {verb} {name}: {_first_line(error)}")
+        return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
 
 
 def _held_parts(name: TargetName) -> tuple[str, str]:
@@ -369,12 +356,3 @@ class _Callable:
 
     class Java:
         implements = ["java.util.concurrent.Callable"]
-
-
-def _first_line(error: Exception) -> str:
-    if not isinstance(error, Py4JJavaError):
-        return str(error).split("\n", 1)[0]
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.toString()).split("\n", 1)[0]

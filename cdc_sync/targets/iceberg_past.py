@@ -8,35 +8,25 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from cdc_sync.progress import PROPERTY, parse_progress
+from cdc_sync.progress import PROPERTY
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import literal, to_spark
-from cdc_sync.targets.base import Commit, same_offsets
+from cdc_sync.targets.base import Commit
+from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 
-def states(table: Any, limit: int) -> tuple[Commit, ...]:
-    """Return the newest snapshot for each set of offsets, newest first.
-
-    Snapshots without a marker are other people's; they hold what the marker before them says.
-    """
-    found: list[Commit] = []
-    newest: str | None = None
+def lineage(table: Any) -> Lineage:
+    """Follow the snapshots back from the current one; those that are expired cannot be read."""
     snapshot, parent = table.currentSnapshot(), None
-    while snapshot is not None and len(found) < limit:
-        newest = newest or str(snapshot.snapshotId())
+    while snapshot is not None:
         marker = snapshot.summary().get(PROPERTY)
-        if marker is not None:
-            progress = parse_progress(str(marker))
-            if not found or not same_offsets(found[-1].progress, progress):
-                found.append(Commit(progress=progress, reference=newest))
-            newest = None
+        yield Entry(reference=str(snapshot.snapshotId()), marker=None if marker is None else str(marker))
         parent = snapshot.parentId()
         snapshot = table.snapshot(parent) if parent is not None else None
-    if parent is None and newest is None and len(found) < limit:
-        found.append(Commit(progress=None, reference=""))
-    return tuple(found)
+    if parent is None:
+        yield Beginning()
 
 
 def past_columns(table: Any, commit: Commit, columns: Sequence[Column]) -> list[SparkColumn]:

@@ -10,37 +10,17 @@ Source: Iceberg's `StagedSparkTable` writes to `Transaction.table()` in the same
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.migrate.migration import RewriteTable
 from cdc_sync.progress import PROPERTY, Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.spark.casting import converted
-from cdc_sync.spark.types import literal
 from cdc_sync.targets.iceberg_schema import alter
 
 TAG = "cdc_sync_before_rewrite"
 """Keeps the newest snapshot before the last rewrite from being expired."""
 _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
-
-
-def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, metadata: Sequence[str]) -> DataFrame:
-    """Return the rows of a table as they are after a step, columns in order, a changelog's own behind them."""
-    before, filled = {column.id: column for column in step.before.columns}, {column.id for column in step.filled}
-
-    def value(column: Column) -> SparkColumn:
-        old = before.get(column.id)
-        if old is None:
-            return literal(column.initial if column.id in filled else None, column.type)
-        held = rows[quoted(old.name)]
-        return held if old.type == column.type else converted(held, old.type, column.type)
-
-    return rows.select(*(value(column).alias(column.name) for column in after.columns), *metadata)
 
 
 def rewrite(
@@ -56,7 +36,7 @@ def rewrite(
 
     Args:
         table: Iceberg's, as it was when `rows` were read from it.
-        rows: what `converted_rows` returns.
+        rows: what `rows.converted_rows` returns.
         stamp: the property that says which version the columns are of.
         progress: what the rows contain.
     """

@@ -25,10 +25,12 @@ def _when_matched(batch: Batch) -> list[str]:
     clauses = [f"WHEN MATCHED AND s.{DELETED} THEN DELETE"]
     if not (batch.unchanged and batch.require_values):
         return [*clauses, f"WHEN MATCHED AND NOT s.{DELETED} THEN UPDATE SET {assignments}"]
+    first = batch.schema.live[0]
+    failing = f"{quoted(first.name)} = {_raised(UNKNOWN_VALUE, first.id)}"
     return [
         *clauses,
         f"WHEN MATCHED AND NOT s.{DELETED} AND NOT s.{FORGOTTEN} THEN UPDATE SET {assignments}",
-        f"WHEN MATCHED AND NOT s.{DELETED} AND s.{FORGOTTEN} AND {_raises(UNKNOWN_VALUE)} THEN DELETE",
+        f"WHEN MATCHED AND NOT s.{DELETED} AND s.{FORGOTTEN} THEN UPDATE SET {failing}",
     ]
 
 
@@ -40,22 +42,30 @@ def _new_value(id_: int, name: str, batch: Batch) -> str:
 
 
 def _when_not_matched(batch: Batch) -> list[str]:
-    """Insert what may be inserted; the condition of the other clauses is false or fails the statement."""
+    """Insert what may be inserted; the other clauses fail the statement."""
     names = ", ".join(quoted(column.name) for column in batch.schema.columns)
-    values = ", ".join(f"s.{value_column(column.id)}" for column in batch.schema.columns)
-    insert = f"THEN INSERT ({names}) VALUES ({values})"
+    values = [f"s.{value_column(column.id)}" for column in batch.schema.columns]
+
+    def insert(problem: str | None = None) -> str:
+        first = values[0] if problem is None else _raised(problem, batch.schema.columns[0].id)
+        return f"THEN INSERT ({names}) VALUES ({', '.join((first, *values[1:]))})"
+
     created = f"NOT s.{DELETED} AND s.{CREATED}" if batch.require_rows else f"NOT s.{DELETED}"
     clauses = []
     if batch.unchanged and batch.require_values:
         left_out = "(" + " OR ".join(f"s.{unchanged_column(id_)}" for id_ in batch.unchanged) + ")"
-        clauses.append(f"WHEN NOT MATCHED AND {created} AND NOT {left_out} {insert}")
-        clauses.append(f"WHEN NOT MATCHED AND {created} AND {left_out} AND {_raises(UNKNOWN_VALUE)} {insert}")
+        clauses.append(f"WHEN NOT MATCHED AND {created} AND NOT {left_out} {insert()}")
+        clauses.append(f"WHEN NOT MATCHED AND {created} AND {left_out} {insert(UNKNOWN_VALUE)}")
     else:
-        clauses.append(f"WHEN NOT MATCHED AND {created} {insert}")
+        clauses.append(f"WHEN NOT MATCHED AND {created} {insert()}")
     if batch.require_rows:
-        clauses.append(f"WHEN NOT MATCHED AND NOT s.{CREATED} AND {_raises(MISSING_ROW)} {insert}")
+        clauses.append(f"WHEN NOT MATCHED AND NOT s.{CREATED} {insert(MISSING_ROW)}")
     return clauses
 
 
-def _raises(problem: str) -> str:
-    return f"raise_error('{problem}') IS NULL"
+def _raised(problem: str, id_: int) -> str:
+    """Return a value that fails the statement where it is to be written.
+
+    In a condition it would not do: Delta works the conditions of all clauses out for every row, matched or not.
+    """
+    return f"CASE WHEN raise_error('{problem}') IS NULL THEN s.{value_column(id_)} END"

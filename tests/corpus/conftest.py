@@ -25,6 +25,8 @@ SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "100"))
 """Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
 IN_MEMORY = CAPTURES if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("postgres-json", "mariadb-avro")
 """Captures that are run into memory too; CDC_SYNC_CORPUS=all asks for every one."""
+FORMAT = os.environ.get("CDC_SYNC_CORPUS_FORMAT", "iceberg")
+"""The format of the lake."""
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +74,7 @@ def runs_of(
 
         with session_of_its_own(_spark):
             in_lake = run_into_lake(
-                config("iceberg", 200_000), lambda found: job.run(found, once=True, stop=threading.Event())
+                config(FORMAT, 200_000), lambda found: job.run(found, once=True, stop=threading.Event())
             )
         if capture not in IN_MEMORY:
             return Runs(lake=in_lake, memory=None)

@@ -137,6 +137,12 @@ def lake_image(schema: Any, rows: Sequence[Mapping[str, Any]]) -> Image:
     return Image(columns=columns, rows=_plain_rows(columns, rows))
 
 
+def delta_image(schema: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Image:
+    """Turn a Delta table's schema, as its log has it, and its rows into an image."""
+    columns = tuple((field["name"], _delta_text(field["type"])) for field in schema["fields"])
+    return Image(columns=columns, rows=_plain_rows(columns, rows))
+
+
 def memory_image(schema: InternalSchema, rows: Sequence[Mapping[str, Any]]) -> Image:
     """Turn a table of the memory target into an image."""
     columns = tuple((column.name, _tracked_text(column.type)) for column in schema.columns)
@@ -172,6 +178,23 @@ def _iceberg_text(type_: Any) -> str:
     if hasattr(type_, "key_type"):
         return f"map<{_iceberg_text(type_.key_type)}, {_iceberg_text(type_.value_type)}>"
     return str(type_)
+
+
+_DELTA_WORDS = {"integer": "int", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
+
+
+def _delta_text(type_: Any) -> str:
+    """Return a type of Delta's log in Iceberg's words."""
+    if isinstance(type_, str):
+        return re.sub(r"decimal\((\d+),(\d+)\)", r"decimal(\1, \2)", _DELTA_WORDS.get(type_, type_))
+    match type_["type"]:
+        case "struct":
+            fields = (f"{field['name']}: {_delta_text(field['type'])}" for field in type_["fields"])
+            return f"struct<{', '.join(fields)}>"
+        case "array":
+            return f"list<{_delta_text(type_['elementType'])}>"
+        case _:
+            return f"map<{_delta_text(type_['keyType'])}, {_delta_text(type_['valueType'])}>"
 
 
 def _tracked_text(type_: tracked.DataType) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
@@ -19,7 +22,7 @@ from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce
-from tests.corpus.images import Image, lake_image, memory_image
+from tests.corpus.images import Image, delta_image, lake_image, memory_image
 from tests.corpus.reader import PREFIXES, database, schemas, topics
 from tests.registry.ccompat import SmallRegistry
 
@@ -132,17 +135,33 @@ def session_of_its_own(shared: SparkSession) -> Iterator[None]:
 def run_into_lake(config: Config, run_once: Callable[[Config], RunReport]) -> Ended:
     """Run the whole job, Structured Streaming included, and read its lake without Spark."""
     report = run_once(config)
-    warehouse = config.target.catalog.warehouse
+    images = _IMAGES[config.target.format](config.target.catalog.warehouse)
+    return _ended(config, report.tables, images, report.other_records)
+
+
+def _iceberg_images(warehouse: str) -> dict[str, Image]:
     catalog = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
     places = [place for namespace in catalog.list_namespaces() for place in catalog.list_tables(namespace)]
-    images = {".".join(place): _lake_image(catalog, place) for place in places}
-    return _ended(config, report.tables, images, report.other_records)
+    return {".".join(place): _lake_image(catalog, place) for place in places}
 
 
 def _lake_image(catalog: SqlCatalog, place: tuple[str, ...]) -> Image:
     table = catalog.load_table(place)
     rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
     return lake_image(table.schema(), rows)
+
+
+def _delta_images(warehouse: str) -> dict[str, Image]:
+    return {".".join(log.parts[-3:-1]): _delta_image(log.parent) for log in Path(warehouse).glob("*/*/_delta_log")}
+
+
+def _delta_image(place: Path) -> Image:
+    table = DeltaTable(str(place))
+    rows = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()).to_pylist()
+    return delta_image(json.loads(table.schema().to_json()), rows)
+
+
+_IMAGES = {"iceberg": _iceberg_images, "delta": _delta_images}
 
 
 def run_into_memory(config: Config, spark: SparkSession) -> Ended:

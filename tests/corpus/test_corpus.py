@@ -14,14 +14,14 @@ import pytest
 
 from cdc_sync.debezium.envelope import RecordKind
 from tests.corpus.agreement import disagreements
-from tests.corpus.conftest import IN_MEMORY
+from tests.corpus.conftest import FORMAT, IN_MEMORY
 from tests.corpus.reader import CAPTURES
 from tests.corpus.report import Line, report, report_text
 from tests.corpus.runs import Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.timeout(1500)]
 
-_GOLDEN = Path(__file__).parent / "report.golden.txt"
+_GOLDEN = Path(__file__).parent / ("report.golden.txt" if FORMAT == "iceberg" else f"report.{FORMAT}.golden.txt")
 
 RunsOf = Callable[[str], Runs]
 

@@ -15,12 +15,12 @@ from tests.faults.pipeline import Pipeline
 class NewPipeline(Protocol):
     """Makes a pipeline for the topics of a prefix; each test has a prefix of its own."""
 
-    def __call__(self, prefix: str, *, rules: str = ..., settings: str = "") -> Pipeline: ...
+    def __call__(self, prefix: str, *, rules: str = ..., settings: str = "", format: str = ...) -> Pipeline: ...
 
 
 @pytest.fixture
 def pipeline(kafka: KafkaServer, tmp_path: Path, run_once: Callable[[Config], RunReport]) -> NewPipeline:
-    def make(prefix: str, *, rules: str = "[{pattern: '.*'}]", settings: str = "") -> Pipeline:
+    def make(prefix: str, *, rules: str = "[{pattern: '.*'}]", settings: str = "", format: str = "iceberg") -> Pipeline:
         return Pipeline(
             folder=tmp_path,
             servers=kafka.bootstrap_servers,
@@ -28,6 +28,7 @@ def pipeline(kafka: KafkaServer, tmp_path: Path, run_once: Callable[[Config], Ru
             run_once=run_once,
             rules=rules,
             settings=settings,
+            format=format,
         )
 
     return make

@@ -1,4 +1,4 @@
-"""Both targets behind one face: the target itself, and how a reader sees its tables."""
+"""All targets behind one face: the target itself, and how a reader sees its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
@@ -22,6 +22,7 @@ from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_col
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
+from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing.history import version
 
@@ -47,11 +48,13 @@ class Lake:
     def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
         self.target.migrate(self.name, steps, progress or Progress(version=steps.version))
 
-    def change(self, before: InternalSchema, after: InternalSchema, *, rows: bool = True) -> Migration:
+    def change(
+        self, before: InternalSchema, after: InternalSchema, *, rows: bool = True, progress: Progress | None = None
+    ) -> Migration:
         """Migrate from version 1 to version 2, and return the steps."""
         first = version(1, before)
-        steps = migration(first, first if rows else None, version(2, after))
-        self.migrate(steps)
+        steps = migration(first, first if rows else None, version(2, after), capabilities=self.target.capabilities)
+        self.migrate(steps, progress)
         return steps
 
     def write(self, schema: InternalSchema, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
@@ -86,8 +89,14 @@ class Lake:
         if isinstance(self.target, MemoryTarget):
             found = self.target.rows(self.name)
         else:
-            found = [row.asDict(recursive=True) for row in self.session.table(self.sql_name).collect()]
+            found = [row.asDict(recursive=True) for row in self.frame().collect()]
         return sorted(found, key=lambda row: str(row[next(iter(row))]))
+
+    def frame(self) -> DataFrame:
+        """What a reader that knows nothing of us is given."""
+        if isinstance(self.target, DeltaTarget):
+            return self.session.read.format("delta").load(self.target.path(self.name))
+        return self.session.table(self.sql_name)
 
     @property
     def sql_name(self) -> str:
@@ -109,9 +118,18 @@ def iceberg(session: SparkSession) -> Target:
     return open_target(TargetConfig(catalog=Catalog(warehouse=warehouse)), session)
 
 
-@pytest.fixture(params=["memory", pytest.param("iceberg", marks=pytest.mark.iceberg)])
+@pytest.fixture(scope="session")
+def delta(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    warehouse = str(tmp_path_factory.mktemp("delta"))
+    return open_target(TargetConfig(format="delta", catalog=Catalog(warehouse=warehouse)), session)
+
+
+_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "delta"))]
+
+
+@pytest.fixture(params=_FORMATS)
 def lake(request: pytest.FixtureRequest, session: SparkSession) -> Lake:
-    target = MemoryTarget() if request.param == "memory" else request.getfixturevalue("iceberg")
+    target = MemoryTarget() if request.param == "memory" else request.getfixturevalue(request.param)
     return Lake(target=target, session=session, name=fresh_name())
 
 

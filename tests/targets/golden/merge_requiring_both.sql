@@ -1,7 +1,7 @@
 MERGE INTO `lake`.`a.b`.`t` t USING view s ON t.`no` = s.c5 AND t.`id` = s.c1
 WHEN MATCHED AND s.deleted THEN DELETE
 WHEN MATCHED AND NOT s.deleted AND NOT s.forgotten THEN UPDATE SET `id` = s.c1, `na``me` = CASE WHEN s.u2 AND NOT s.forgotten THEN t.`na``me` ELSE s.c2 END, `no` = s.c5
-WHEN MATCHED AND NOT s.deleted AND s.forgotten AND raise_error('unknown_value') IS NULL THEN DELETE
+WHEN MATCHED AND NOT s.deleted AND s.forgotten THEN UPDATE SET `id` = CASE WHEN raise_error('unknown_value') IS NULL THEN s.c1 END
 WHEN NOT MATCHED AND NOT s.deleted AND s.created AND NOT (s.u2) THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
-WHEN NOT MATCHED AND NOT s.deleted AND s.created AND (s.u2) AND raise_error('unknown_value') IS NULL THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
-WHEN NOT MATCHED AND NOT s.created AND raise_error('missing_row') IS NULL THEN INSERT (`id`, `na``me`, `no`) VALUES (s.c1, s.c2, s.c5)
+WHEN NOT MATCHED AND NOT s.deleted AND s.created AND (s.u2) THEN INSERT (`id`, `na``me`, `no`) VALUES (CASE WHEN raise_error('unknown_value') IS NULL THEN s.c1 END, s.c2, s.c5)
+WHEN NOT MATCHED AND NOT s.created THEN INSERT (`id`, `na``me`, `no`) VALUES (CASE WHEN raise_error('missing_row') IS NULL THEN s.c1 END, s.c2, s.c5)

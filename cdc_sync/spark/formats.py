@@ -1,0 +1,63 @@
+"""What Spark has to be told about the target's table format."""
+
+from __future__ import annotations
+
+from cdc_sync.config import Catalog, Target
+
+_EXTENSIONS = "spark.sql.extensions"
+_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
+CLASSES = {
+    "iceberg": "org.apache.iceberg.spark.SparkCatalog",
+    "delta": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""A class that is on the class path if a format's jars are."""
+
+
+def format_settings(target: Target) -> dict[str, str]:
+    """Return the Spark settings of the configured format; some count only when the JVM is started with them."""
+    match target.format:
+        case "iceberg":
+            extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+            return {_EXTENSIONS: extensions, **_catalog_settings(target.catalog)}
+        case "delta":
+            return {
+                _EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
+                _SESSION_CATALOG: CLASSES["delta"],
+                **DELTA_SETTINGS,
+            }
+        case "memory":
+            return {}
+
+
+DELTA_SETTINGS = {
+    # A commit that changes no row says how far the table has come all the same.
+    "spark.databricks.delta.skipRecordingEmptyCommits": "false",
+    # Columns change by migrations only, never because some rows have others.
+    "spark.databricks.delta.schema.autoMerge.enabled": "false",
+    # Delta's 50 partitions for a table's list of files are made for lists of millions.
+    "spark.databricks.delta.snapshotPartitions": "2",
+    # Dates are written as they are, those before 1582 too; nobody reads Delta tables with Spark 2.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    # Spark's own form of a moment, of 12 bytes, is read by few.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""What the Delta target relies on."""
+
+
+def _catalog_settings(catalog: Catalog) -> dict[str, str]:
+    """Return the Spark settings of the configured Iceberg catalog."""
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    settings = {
+        prefix: CLASSES["iceberg"],
+        f"{prefix}.type": catalog.type,
+        f"{prefix}.warehouse": catalog.warehouse,
+        # Tables change under the session (by this very job): every statement must see the newest metadata.
+        f"{prefix}.cache-enabled": "false",
+    }
+    if catalog.service is not None:
+        settings[f"{prefix}.uri"] = catalog.service
+    if catalog.type == "jdbc":
+        settings[f"{prefix}.jdbc.schema-version"] = "V1"
+    settings |= {f"{prefix}.{key}": value for key, value in catalog.properties.items()}
+    return settings

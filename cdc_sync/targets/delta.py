@@ -1,0 +1,280 @@
+"""Delta Lake tables, found by their path, through Spark and Delta's Java API inside its JVM.
+
+A table lies at `<warehouse>/<namespace>/<name>`. Columns are mapped by name, so that add, drop, rename and move touch
+no data file; one migration is one commit of the table's metadata, the version stamp in it. The marker is each commit's
+user metadata, so it is committed with the rows or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from structlog import get_logger
+
+from cdc_sync.config import Target as TargetConfig
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import DELTA, Capabilities
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
+from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.names import held_migration, held_name, held_schema
+from cdc_sync.migrate.typechange import rewrites
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.session import activate
+from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.delta_log import DeltaTable
+from cdc_sync.targets.delta_schema import PHYSICAL_NAME, altered, delta_type, new_fields
+from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.filling import backfill_statement
+from cdc_sync.targets.joining import join_columns_statement, join_said_statement
+from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
+from cdc_sync.targets.merge import merge_statement
+from cdc_sync.targets.past import progress_of, states
+from cdc_sync.targets.rows import converted_rows
+
+VERSION_PROPERTY = "cdc_sync.schema-version"
+MODE_PROPERTY = "cdc_sync.mode"
+_BEFORE_PROPERTY = "cdc_sync.before-rewrite"
+_TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
+
+
+class DeltaTarget:
+    """Tables below one folder. Thread-safe for different tables."""
+
+    def __init__(self, *, config: TargetConfig, spark: SparkSession) -> None:
+        self._config = config
+        self._spark = spark
+        self._warehouse = config.catalog.warehouse.rstrip("/")
+        activate(spark)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What column mapping does without touching data."""
+        return DELTA
+
+    def state(self, name: TargetName) -> TargetState | None:
+        """Read the stamp from the table's properties and the newest marker along the log."""
+        table = self._table(name)
+        snapshot = table.snapshot()
+        if snapshot is None:
+            return None
+        properties = table.properties(snapshot)
+        stamp = properties.get(VERSION_PROPERTY)
+        size = snapshot.sizeInBytesIfKnown()
+        return TargetState(
+            version=None if stamp is None else int(stamp),
+            progress=None if stamp is None else progress_of(name, table.lineage(snapshot.version())),
+            mode=_mode(properties),
+            size=int(size.get()) if size.isDefined() else 0,
+            kept=_kept(properties).get("version"),
+        )
+
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
+        """Carry out the steps; each is one commit and is skipped when it is in effect already."""
+        migration = held_migration(migration, DELTA.columns)
+        for step in migration.steps:
+            table = self._table(name)
+            try:
+                match step:
+                    case CreateTable(schema=schema, mode=mode):
+                        stamps = {VERSION_PROPERTY: str(migration.version), MODE_PROPERTY: mode}
+                        properties = _TABLE_PROPERTIES | dict(self._config.table_properties) | stamps
+                        table.create(new_fields(schema, mode), properties)
+                    case JoinValues():
+                        self._join(name, table, step, migration.version, (said or {}).get(step.into))
+                    case AlterTable():
+                        self._alter(name, table, step, migration.version)
+                    case RewriteTable():
+                        self._rewrite(table, step, migration, progress)
+                    case Backfill():
+                        table.execute(backfill_statement(table.sql_name, step), progress.to_text())
+            except (Py4JJavaError, PySparkException) as error:
+                raise _failure(_VERBS[type(step)], name, error) from error
+
+    def roll_back(self, name: TargetName) -> bool:
+        """Restore the version before the last rewrite: its files, its columns and its properties."""
+        table = self._table(name)
+        snapshot = table.snapshot()
+        kept = _kept(table.properties(snapshot))
+        if not kept:
+            return False
+        before = progress_of(name, table.lineage(kept["commit"]))
+        marker = before.to_text() if before is not None else ""
+        try:
+            table.execute(f"RESTORE TABLE {table.sql_name} TO VERSION AS OF {kept['commit']}", marker)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("roll back", name, error) from error
+        return True
+
+    def write(self, name: TargetName, batch: Batch) -> None:
+        """Append or merge the rows; the marker is in the same commit."""
+        batch = replace(batch, schema=held_schema(batch.schema, DELTA.columns))
+        table, marker = self._table(name), batch.progress.to_text()
+        try:
+            if batch.append or batch.mode == "append":
+                self._append(table, batch, batch.rows)
+            elif not batch.schema.primary_key:
+                self._write_whole_rows(name, table, batch)
+            else:
+                self._merge(table, batch.rows, lambda view: merge_statement(table.sql_name, view, batch), marker)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("write", name, error) from error
+
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Take all files out of the table; they can be read until they are vacuumed."""
+        table = self._table(name)
+        try:
+            table.execute(f"DELETE FROM {table.sql_name}", progress.to_text())
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("empty", name, error) from error
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Select from the newest version, or from that of the commit by the names that data files have for columns."""
+        schema = held_schema(schema, DELTA.columns)
+        columns = [schema.column(id_) for id_ in ids]
+        table = self._table(name)
+        snapshot = table.snapshot()
+        if commit is None:
+            rows = table.rows(snapshot.version())
+            return rows.select(*(_selected(column, column.name) for column in columns))
+        now = {field["name"]: field["metadata"][PHYSICAL_NAME] for field in table.fields(snapshot)}
+        # Version 0 made the table, and holds nothing.
+        version = int(commit.reference) if commit.progress is not None else 0
+        fields = table.fields(table.at(version))
+        then = {field["metadata"][PHYSICAL_NAME]: field["name"] for field in fields}
+        return table.rows(version).select(*(_selected(column, then.get(now[column.name])) for column in columns))
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Follow the log back."""
+        table = self._table(name)
+        return states(table.lineage(table.snapshot().version()), limit)
+
+    def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame) -> None:
+        metadata = [label for label, _ in METADATA] if batch.mode == "append" else []
+        columns = (
+            rows[value_column(column.id)].cast(delta_type(column.type)).alias(column.name)
+            for column in batch.schema.columns
+        )
+        writer = rows.select(*columns, *metadata).write.format("delta").mode("append")
+        writer.option("userMetadata", batch.progress.to_text()).save(table.path)
+
+    def _merge(self, table: DeltaTable, rows: DataFrame, statement: Callable[[str], str], marker: str) -> None:
+        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
+        view = f"cdc_sync_batch_{id(rows)}"
+        rows.createOrReplaceTempView(view)
+        try:
+            table.execute(statement(view), marker)
+        finally:
+            self._spark.catalog.dropTempView(view)
+
+    def _write_whole_rows(self, name: TargetName, table: DeltaTable, batch: Batch) -> None:
+        def statement(view: str) -> str:
+            return merge_whole_rows_statement(table.sql_name, view, batch.schema)
+
+        writer = Writer(
+            append=lambda rows: self._append(table, batch, rows),
+            merge=lambda source: self._merge(table, source, statement, batch.progress.to_text()),
+        )
+        held = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
+        try:
+            missing = write_whole_rows(batch.rows, batch.schema, held, writer, require_rows=batch.require_rows)
+        except MissingRows as error:
+            raise TargetError(f"Cannot write {name}: {MISSING_ROW}") from error
+        if missing:
+            get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+
+    def _alter(self, name: TargetName, table: DeltaTable, step: AlterTable, version: int) -> None:
+        snapshot = table.snapshot()
+        if table.properties(snapshot).get(VERSION_PROPERTY) == str(version):
+            return
+        progress = progress_of(name, table.lineage(snapshot.version()))
+        if progress is not None and rewrites(tuple(change for _, change in step.steps), DELTA):
+            raise TargetError(f"Cannot migrate {name}: a type changes, and its rows would lose their values")
+        marker = None if progress is None else progress.to_text()
+        table.change(marker, lambda fields: altered(fields, step.steps), {VERSION_PROPERTY: str(version)})
+
+    def _rewrite(self, table: DeltaTable, step: RewriteTable, migration: Migration, progress: Progress) -> None:
+        snapshot = table.snapshot()
+        properties = table.properties(snapshot)
+        if properties.get(VERSION_PROPERTY) == str(migration.version):
+            return
+        metadata = [label for label, _ in METADATA] if _mode(properties) == "append" else []
+
+        def rows(version: int) -> DataFrame:
+            found = converted_rows(table.rows(version), step, migration.schema, metadata)
+            types = {column.name: delta_type(column.type) for column in migration.schema.columns}
+            return found.select(
+                *(found[quoted(label)].cast(type_).alias(label) for label, type_ in types.items()), *metadata
+            )
+
+        kept = {"version": step.version, "commit": snapshot.version()}
+        stamps = {VERSION_PROPERTY: str(migration.version), _BEFORE_PROPERTY: json.dumps(kept)}
+        table.change(progress.to_text(), lambda fields: altered(fields, step.steps), stamps, rows)
+
+    def _join(
+        self, name: TargetName, table: DeltaTable, step: JoinValues, version: int, said: DataFrame | None
+    ) -> None:
+        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
+        snapshot = table.snapshot()
+        properties = table.properties(snapshot)
+        if properties.get(VERSION_PROPERTY) == str(version):
+            return
+        progress = progress_of(name, table.lineage(snapshot.version()))
+        if progress is None:
+            return  # no rows yet
+        marker = marker_after_join(progress, step.version).to_text()
+        if not step.schema.primary_key or _mode(properties) == "append":
+            table.execute(join_columns_statement(table.sql_name, step), marker)
+        elif said is not None:
+            self._merge(table, said, lambda view: join_said_statement(table.sql_name, view, step), marker)
+
+    def path(self, name: TargetName) -> str:
+        """Return where a table lies; a crafted name is a folder of its own too, and does not leave the warehouse."""
+        parts = (held_name(part, DELTA.tables) for part in (name.namespace, name.name))
+        return "/".join((self._warehouse, *parts))
+
+    def _table(self, name: TargetName) -> DeltaTable:
+        return DeltaTable(self._spark, self.path(name))
+
+
+_VERBS: dict[type, str] = {
+    CreateTable: "create",
+    JoinValues: "join columns of",
+    AlterTable: "migrate",
+    RewriteTable: "rewrite",
+    Backfill: "back-fill",
+}
+
+
+def _mode(properties: Mapping[str, str]) -> Mode:
+    return "append" if properties.get(MODE_PROPERTY) == "append" else "upsert"
+
+
+def _kept(properties: Mapping[str, str]) -> dict[str, int]:
+    """Return the version and the commit that `roll_back` leads to, nothing if nothing is kept."""
+    kept: dict[str, int] = json.loads(properties.get(_BEFORE_PROPERTY, "{}"))
+    return kept
+
+
+def _selected(column: Column, name: str | None) -> SparkColumn:
+    value = literal(column.initial, column.type) if name is None else F.col(quoted(name)).cast(to_spark(column.type))
+    return value.alias(value_column(column.id))
+
+
+def _failure(verb: str, name: TargetName, error: Exception) -> TargetError:
+    return TargetError(f"Cannot {verb} {name}: {first_line(error)}")

@@ -1,0 +1,192 @@
+"""One Delta table through its transaction log: what its commits say, and commits of our own that change columns.
+
+A commit of ours carries its marker as the commit's user metadata, and may hold columns, properties and rows at once.
+Source: Delta Transaction Log Protocol, "Actions"; `OptimisticTransaction` of Delta 3.3.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_sync.quote import quoted
+from cdc_sync.spark.session import activate
+from cdc_sync.targets.delta_schema import Field
+from cdc_sync.targets.past import Beginning, Entry, Lineage
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+class DeltaTable:
+    """The table at a path, whether it is there or not. What it says is what the log says at that moment."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self.path = path
+        # A path may hold what Hadoop takes for an escape or a pattern, so it never goes through a URI.
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._log: Any = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+
+    @property
+    def sql_name(self) -> str:
+        """What statements call it."""
+        return f"delta.{quoted(self.path)}"
+
+    def snapshot(self) -> Any:
+        """Return Delta's snapshot of the newest version, None if there is no table."""
+        none = self._jvm.scala.Option.empty()
+        found = self._log.update(False, none, none)
+        return found if found.version() >= 0 else None
+
+    def properties(self, snapshot: Any) -> dict[str, str]:
+        """Return the table's own properties."""
+        configuration: dict[str, str] = _metadata(snapshot)["configuration"]
+        return configuration
+
+    def fields(self, snapshot: Any) -> list[Field]:
+        """Return the columns as `delta_schema` knows them."""
+        found: list[Field] = json.loads(_metadata(snapshot)["schemaString"])["fields"]
+        return found
+
+    def at(self, version: int) -> Any:
+        """Return the snapshot of an earlier version."""
+        none = self._jvm.scala.Option.empty()
+        return self._log.getSnapshotAt(version, none, none)
+
+    def rows(self, version: int) -> DataFrame:
+        """Return the rows of a version, columns under the names they had."""
+        return self._spark.read.format("delta").option("versionAsOf", version).load(self.path)
+
+    def lineage(self, version: int) -> Lineage:
+        """Follow the commits back from a version, as far as the log is kept; what was rolled back is left out.
+
+        The first commit only makes the table.
+        """
+        while version > 0:
+            info = self._commit_info(version)
+            if info is None:
+                return
+            yield Entry(reference=str(version), marker=info.get("userMetadata"))
+            if info.get("operation") == "RESTORE":
+                restored = info["operationParameters"]["version"]
+                if restored is None:
+                    return  # to a moment; which version that was is not said
+                version = int(restored)
+            else:
+                version -= 1
+        if self._commit_info(0) is not None:
+            yield Beginning()
+
+    def _commit_info(self, version: int) -> dict[str, Any] | None:
+        """Return what a commit says about itself, None if it is not kept any more."""
+        file = self._jvm.org.apache.spark.sql.delta.util.FileNames.unsafeDeltaFile(self._log.logPath(), version)
+        hadoop = self._log.newDeltaHadoopConf()
+        if not file.getFileSystem(hadoop).exists(file):
+            return None
+        lines = self._log.store().readAsIterator(file, hadoop)
+        try:
+            while lines.hasNext():
+                action = lines.next()
+                if action.startswith('{"commitInfo"'):
+                    info: dict[str, Any] = json.loads(action)["commitInfo"]
+                    return info
+        finally:
+            lines.close()
+        return {}
+
+    def create(self, fields: list[Field], properties: dict[str, str]) -> None:
+        """Make the table; nothing happens if it is there."""
+        if self.snapshot() is not None:
+            return
+        metadata = {
+            "id": str(uuid.uuid4()),
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": fields}),
+            "partitionColumns": [],
+            "configuration": properties,
+            "createdTime": int(time.time() * 1000),
+        }
+        with self._transaction(None) as transaction:
+            self._set_metadata(transaction, metadata)
+            self._commit(transaction, [])
+
+    def change(
+        self,
+        marker: str | None,
+        change: Callable[[list[Field]], list[Field]],
+        properties: dict[str, str],
+        rows: Callable[[int], DataFrame] | None = None,
+    ) -> None:
+        """Change columns and properties in one commit.
+
+        Args:
+            marker: what the rows contain.
+            change: the columns before to those after.
+            properties: those that change.
+            rows: all that the table has afterwards, made from the version before; None if no row changes.
+        """
+        with self._transaction(marker) as transaction:
+            metadata = json.loads(transaction.metadata().json())["metaData"]
+            before = json.loads(metadata["schemaString"])["fields"]
+            metadata["schemaString"] = json.dumps({"type": "struct", "fields": change(before)})
+            metadata["configuration"] |= properties
+            self._set_metadata(transaction, metadata)
+            actions: list[Any] = []
+            if rows is not None:
+                # Asking for all files makes whatever another writer commits meanwhile fail this.
+                actions = [file.remove() for file in _all(transaction.filterFiles())]
+                actions += _all(transaction.writeFiles(rows(transaction.readVersion())._jdf))
+            self._commit(transaction, actions)
+
+    def execute(self, statement: str, marker: str) -> None:
+        """Run a statement whose commit carries the marker."""
+        with self._session(marker) as session:
+            session.sql(statement)
+
+    @contextmanager
+    def _session(self, marker: str | None) -> Iterator[Any]:
+        """Have a session of its own whose commits carry a marker: settings are shared by all threads of a session."""
+        session = self._spark._jsparkSession.cloneSession()
+        if marker is not None:
+            session.conf().set(_USER_METADATA, marker)
+        self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session)
+        try:
+            yield session
+        finally:
+            activate(self._spark)
+
+    @contextmanager
+    def _transaction(self, marker: str | None) -> Iterator[Any]:
+        with self._session(marker):
+            self.snapshot()
+            yield self._log.startTransaction()
+
+    def _set_metadata(self, transaction: Any, metadata: dict[str, Any]) -> None:
+        text = json.dumps({"metaData": metadata})
+        transaction.updateMetadata(self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text), False)
+
+    def _commit(self, transaction: Any, actions: list[Any]) -> None:
+        found = self._jvm.java.util.ArrayList()
+        for action in actions:
+            found.add(action)
+        operation = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$")
+        transaction.commit(self._jvm.PythonUtils.toSeq(found), getattr(operation, "MODULE$"))
+
+
+def _metadata(snapshot: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(snapshot.metadata().json())["metaData"]
+    return found
+
+
+def _all(scala: Any) -> list[Any]:
+    iterator, found = scala.iterator(), []
+    while iterator.hasNext():
+        found.append(iterator.next())
+    return found

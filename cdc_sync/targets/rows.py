@@ -1,0 +1,28 @@
+"""The rows of a table as they are after a rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+
+from cdc_sync.migrate.migration import RewriteTable
+from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.casting import converted
+from cdc_sync.spark.types import literal
+
+
+def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, metadata: Sequence[str]) -> DataFrame:
+    """Return the rows of a table as they are after a step, columns in order, a changelog's own behind them."""
+    before, filled = {column.id: column for column in step.before.columns}, {column.id for column in step.filled}
+
+    def value(column: Column) -> SparkColumn:
+        old = before.get(column.id)
+        if old is None:
+            return literal(column.initial if column.id in filled else None, column.type)
+        held = rows[quoted(old.name)]
+        return held if old.type == column.type else converted(held, old.type, column.type)
+
+    return rows.select(*(value(column).alias(column.name) for column in after.columns), *metadata)
