@@ -267,7 +267,8 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         store.withdraw_rollback(found)
         return RolledBack(table=found, version=asked.version, undo=True)
     capabilities = FORMATS[config.target.format]
-    rewritten = [item.number for item in recorded.load(found).versions if rewrites(item.changes, capabilities)]
+    versions = recorded.load(found).versions
+    rewritten = [item.number for item in versions if rewrites(item.changes, capabilities, item.schema)]
     if not rewritten:
         raise RefusedError(
             f"Cannot roll back {found}: no version of it rewrote the rows; look at `cdc-sync history {found}`"

@@ -225,7 +225,7 @@ class Joining:
             )
         then = 0 if state.progress is None else state.progress.version
         capabilities = self.context.target.capabilities
-        if any(rewrites(version.changes, capabilities) for version in self.history.versions[then:]):
+        if any(rewrites(version.changes, capabilities, version.schema) for version in self.history.versions[then:]):
             return Refused(
                 reason="updates of keys left the value out, and the rows were rewritten since: what they held before "
                 "had other types",

@@ -179,7 +179,7 @@ class TableMigration(TableReading):
         that has no place in the new type is kept aside alone, while a late event is kept aside whole. By another key
         they are not found.
         """
-        if rewrites(version.changes, self._context.target.capabilities):
+        if self._rewrites(version):
             return True
         return not self.route.append and any(
             isinstance(change, (RetireColumn, ChangePrimaryKey)) for change in version.changes
@@ -196,17 +196,15 @@ class TableMigration(TableReading):
 
     def _columns_since(self, history: History) -> int:
         """Return the last version that joined or rewrote columns, 0 if none did: older states have others."""
-        capabilities = self._context.target.capabilities
         joined = (item.version for item in joined_columns(history.versions))
-        rewritten = (version.number for version in history.versions if rewrites(version.changes, capabilities))
+        rewritten = (version.number for version in history.versions if self._rewrites(version))
         return max((*joined, *rewritten), default=0)
 
     def _within_the_limit(self, plan: TablePlan) -> TablePlan:
         """Stop before a version that rewrites a larger target than may be rewritten without asking."""
-        capabilities = self._context.target.capabilities
         for place, version in enumerate(plan.versions):
             is_new = self._stamped is not None and version.number > self._stamped
-            if not is_new or not rewrites(version.changes, capabilities):
+            if not is_new or not self._rewrites(version):
                 continue
             state = self._context.target.state(self.route.target)
             said = None if state is None else too_large_to_rewrite(self.route.policy, rows=state.rows, size=state.size)
@@ -216,6 +214,9 @@ class TableMigration(TableReading):
                 )
                 return replace(plan, versions=plan.versions[:place], refusal=refusal, waiting=None)
         return plan
+
+    def _rewrites(self, version: Version) -> bool:
+        return rewrites(version.changes, self._context.target.capabilities, version.schema, self._mode)
 
     def _rolled_back(self, state: TargetState | None) -> TargetState | None:
         """Undo the rewrite that the operator asks to be undone, unless it is; return what the target is then."""

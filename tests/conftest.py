@@ -91,10 +91,12 @@ def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     # One JVM for all formats: what Spark is told about each, and all their jars. Delta's extension comes first, for
     # Iceberg's fails at statements that change Delta's tables.
-    formats = [format_settings(Target(format=name)) for name in ("delta", "iceberg")]
+    formats = [format_settings(Target(format=name)) for name in ("delta", "iceberg", "hudi")]
     together = {key: value for found in formats for key, value in found.items() if ".lake" not in key}
-    together["spark.sql.extensions"] = ",".join(found["spark.sql.extensions"] for found in formats)
-    together["spark.jars"] = ",".join(str(path) for path in spark_jars("iceberg", "delta"))
+    together["spark.sql.extensions"] = ",".join(
+        found["spark.sql.extensions"] for found in formats if "spark.sql.extensions" in found
+    )
+    together["spark.jars"] = ",".join(str(path) for path in spark_jars("iceberg", "delta", "hudi"))
     config = parse_config(
         f"""
 pipeline: {{name: tests, state: '{tmp_path_factory.mktemp("state")}'}}

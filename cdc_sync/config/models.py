@@ -308,7 +308,7 @@ class Catalog(_Section):
 class Target(_Section):
     """Where the tables are written."""
 
-    format: Literal["iceberg", "delta", "memory"] = "iceberg"
+    format: Literal["iceberg", "delta", "hudi", "memory"] = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
     table_properties: Properties = {}
 
@@ -317,9 +317,10 @@ class Target(_Section):
         if self.format == "iceberg" and self.catalog.type == "jdbc" and self.catalog.uri is None:
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.catalog.warehouse):
                 problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri", "catalog")
-        elif self.format == "delta":
+        elif self.format in ("delta", "hudi"):
             for name in sorted(self.catalog.model_fields_set - {"warehouse"}):
-                problem("has no use with format delta, which finds tables by their path; remove it", "catalog", name)
+                reason = f"has no use with format {self.format}, which finds tables by their path; remove it"
+                problem(reason, "catalog", name)
         return self
 
 

@@ -28,6 +28,7 @@ DEBEZIUM_MARIADB = "debezium-mariadb"
 SPARK = "spark"
 ICEBERG = "iceberg"
 DELTA = "delta"
+HUDI = "hudi"
 APICURIO = "apicurio"
 
 # What the sets are resolved from; the closures are in the manifest.
@@ -50,11 +51,12 @@ _ROOTS = {
         "org.xerial:sqlite-jdbc:3.46.1.3",
     ),
     DELTA: ("io.delta:delta-spark_2.12:3.3.2",),
+    HUDI: ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
-_FORMATS = frozenset({ICEBERG, DELTA})
+_FORMATS = frozenset({ICEBERG, DELTA, HUDI})
 """Sets of one table format each, for Spark's class path beside the set `spark`."""
-_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA})
+_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI})
 """Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4
@@ -163,8 +165,9 @@ def _resolve(set_name: str) -> tuple[Artefact, ...]:
     roots = tuple(Artefact.parse(root) for root in _ROOTS[set_name])
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        # A root with a classifier is a bundle that holds its dependencies.
-        _run_all([ivy.start(roots, folder, transitive=not any(root.classifier for root in roots))])
+        # A root with a classifier is a bundle that holds its dependencies; Hudi's does too, but for one that Spark has.
+        is_bundle = set_name == HUDI or any(root.classifier for root in roots)
+        _run_all([ivy.start(roots, folder, transitive=not is_bundle)])
         found = ivy.all_retrieved(folder)
         if missing := {(r.group, r.name) for r in roots} - {(f.group, f.name) for f in found}:
             log = (folder / "ivy.log").read_text(errors="replace")[-2000:]

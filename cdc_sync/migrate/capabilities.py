@@ -6,6 +6,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from cdc_sync.migrate.namerules import ANY_NAME, NameRules
+from cdc_sync.schema.changes import (
+    ChangePrimaryKey,
+    DropColumn,
+    JoinColumn,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+)
 from cdc_sync.schema.types import (
     DataType,
     DecimalType,
@@ -33,6 +41,9 @@ class Capabilities:
     Attributes:
         format: its name, for messages.
         promotions: type changes done in place.
+        widens_nested: they are done in place in the parts of lists, maps and structs too.
+        rewritten: other kinds of change that are only done by rewriting the rows.
+        adds_last: a new column is done in place only behind all others.
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
         tables: the same for both parts of a table's name, each by itself.
@@ -40,6 +51,9 @@ class Capabilities:
 
     format: str
     promotions: frozenset[Promotion]
+    widens_nested: bool = True
+    rewritten: frozenset[type[SchemaChange]] = frozenset()
+    adds_last: bool = False
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -71,8 +85,33 @@ DELTA = Capabilities(
     # Hadoop takes what stands before a colon for the scheme of a URI, and braces and brackets for a pattern.
     tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}")),
 )
+HUDI = Capabilities(
+    format="hudi",
+    # Readers find columns by name, in files of any age, and these are the only changes of a type that Presto, Trino,
+    # Hive and Spark all read right in them. Source: Hudi docs, "Schema Evolution", evolution on write.
+    promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64)),
+    # Source: Hudi 1.2, `ParquetSchemaEvolutionUtils`: Spark's vectorized reader takes no other nested type.
+    widens_nested=False,
+    # Under its name a dropped column's values would come back, and a renamed one's would be gone; records are found by
+    # a key that is computed from the key's values. Some readers can be set to find columns by their place.
+    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn, ChangePrimaryKey)),
+    adds_last=True,
+    columns=NameRules(
+        # Avro's rule for names; Hive and Presto know no upper and lower case. Source: Avro 1.11 specification, "Names".
+        plain=True,
+        folds_case=True,
+        reserved=frozenset(
+            (
+                *("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path"),
+                *("_hoodie_file_name", "_hoodie_operation", "_hoodie_is_deleted"),
+            )
+        ),
+    ),
+    # Hadoop takes what stands before a colon for the scheme of a URI, braces and brackets for a pattern.
+    tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}%")),
+)
 MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
-FORMATS = {item.format: item for item in (ICEBERG, DELTA, MEMORY)}
+FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, MEMORY)}
 """What each format that can be configured is able to do."""
 
 
@@ -82,6 +121,8 @@ def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType
     if promotion is not None:
         return promotion in capabilities.promotions
     match old, new:
+        case (ListType(), _) | (MapType(), _) | (StructType(), _) if not capabilities.widens_nested:
+            return old == new
         case ListType(), ListType():
             return can_change_in_place(capabilities, old.element, new.element)
         case MapType(), MapType():

@@ -134,7 +134,7 @@ def migration(
         )
     changes = diff(stamped.schema, head.schema)
     altered = _with_schemas(stamped.schema, changes)
-    if rows_at is not None and rewrites(changes, capabilities):
+    if rows_at is not None and rewrites(changes, capabilities, head.schema, mode):
         rewrite = RewriteTable(version=stamped.number, before=stamped.schema, steps=altered, filled=filled)
         return Migration(version=head.number, schema=head.schema, steps=(*steps, rewrite))
     if stamped.number != head.number:
@@ -153,7 +153,7 @@ def stages(history: History, stamped: int | None, capabilities: Capabilities) ->
     """
     found: dict[int, Version] = {}
     for version in history.versions[stamped:] if stamped is not None else ():
-        if rewrites(version.changes, capabilities):
+        if rewrites(version.changes, capabilities, version.schema):
             found |= {item.number: item for item in (history.version(version.number - 1), version)}
     found[history.head.number] = history.head
     return tuple(found[number] for number in sorted(found))

@@ -16,6 +16,7 @@ class NameRules:
         folds_case: the format does not tell names apart that differ only in case.
         joins_nested: the format finds nested fields by names joined with dots, so that a column `a.b` and a field `b`
             of the column `a` are one.
+        plain: names are ASCII letters, digits and `_`, and do not begin with a digit; nested fields' too.
     """
 
     forbidden: frozenset[str] = frozenset()
@@ -23,6 +24,7 @@ class NameRules:
     max_bytes: int | None = None
     folds_case: bool = False
     joins_nested: bool = False
+    plain: bool = False
 
 
 ANY_NAME = NameRules()

@@ -4,7 +4,7 @@ A name that the format can hold stays as it is, whatever it looks like. In any o
 
 1. every character the format cannot hold becomes `_xHHHH_`, where HHHH is its code point in hexadecimal digits, four at
    least; of a reserved name the first character counts as one of them: `a/b` becomes `a_x002F_b`, `_file` becomes
-   `_x005F_file`;
+   `_x005F_file`; where names have to be plain, a first digit counts as one of them too;
 2. a name that is still too long is cut and ends in `_` and the first eight hexadecimal digits of its SHA-256.
 
 The rule looks at one name alone, so that a name never changes because another one came. Two names of one table that
@@ -65,6 +65,9 @@ def held_name(name: str, rules: NameRules) -> str:
     letters = list(name)
     if name in rules.reserved:
         letters[0] = _escaped(letters[0])
+    if rules.plain:
+        letters = [letter if _is_plain(letter) else _escaped(letter) for letter in letters]
+        letters[:1] = [_escaped(letter) if letter.isdigit() else letter for letter in letters[:1]]
     if rules.forbidden and not rules.forbidden.isdisjoint(name):
         letters = [_escaped(letter) if letter in rules.forbidden else letter for letter in letters]
     held = "".join(letters)
@@ -72,6 +75,10 @@ def held_name(name: str, rules: NameRules) -> str:
         return held
     end = f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return held.encode()[: rules.max_bytes - len(end)].decode(errors="ignore") + end
+
+
+def _is_plain(letter: str) -> bool:
+    return letter == "_" or (letter.isascii() and letter.isalnum())
 
 
 def _escaped(letter: str) -> str:
@@ -131,7 +138,7 @@ def held_migration(migration: Migration, rules: NameRules) -> Migration:
     Raises:
         SchemaError: if two names fall together, which planning refuses.
     """
-    if all(held_name(name, rules) == name for name in _names_of(migration)):
+    if not rules.plain and all(held_name(name, rules) == name for name in _names_of(migration)):
         return migration
     steps = tuple(_held_step(step, rules) for step in migration.steps)
     return replace(migration, schema=held_schema(migration.schema, rules), steps=steps)
@@ -161,7 +168,24 @@ def _names_of(migration: Migration) -> set[str]:
 
 def _held_column(column: Column, rules: NameRules) -> Column:
     name = held_name(column.name, rules)
-    return column if name == column.name else replace(column, name=name)
+    type_ = _held_type(column.type, rules) if rules.plain else column.type
+    return column if (name, type_) == (column.name, column.type) else replace(column, name=name, type=type_)
+
+
+def _held_type(type_: DataType, rules: NameRules) -> DataType:
+    match type_:
+        case ListType():
+            return replace(type_, element=_held_type(type_.element, rules))
+        case MapType():
+            return replace(type_, key=_held_type(type_.key, rules), value=_held_type(type_.value, rules))
+        case StructType():
+            fields = (
+                replace(field, name=held_name(field.name, rules), type=_held_type(field.type, rules))
+                for field in type_.fields
+            )
+            return replace(type_, fields=tuple(fields))
+        case _:
+            return type_
 
 
 def _held_step(step: Step, rules: NameRules) -> Step:

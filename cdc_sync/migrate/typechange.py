@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place
+from cdc_sync.migrate.modes import Mode
 from cdc_sync.schema.alignment import Alignment, Unproven
 from cdc_sync.schema.casts import Cast, always_converts, cast_between, keeps_apart
-from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
+from cdc_sync.schema.changes import AddColumn, SchemaChange, UpdateColumnType
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.policy import IncompatibleTypes
 from cdc_sync.schema.promote import can_promote
 from cdc_sync.schema.types import DataType
@@ -84,9 +86,21 @@ def beside(alignment: Alignment, sides: Mapping[int, str]) -> Alignment:
     return replace(alignment, same=same, unproven=(*alignment.unproven, *apart))
 
 
-def rewrites(changes: tuple[SchemaChange, ...], capabilities: Capabilities) -> bool:
-    """Tell whether a version's changes can only be carried out by rewriting the rows."""
+def rewrites(
+    changes: Sequence[SchemaChange], capabilities: Capabilities, after: InternalSchema, mode: Mode = "upsert"
+) -> bool:
+    """Tell whether changes can only be carried out by rewriting the rows.
+
+    Args:
+        after: the schema they lead to.
+        mode: what the target holds; behind the columns of a changelog are its own anyway.
+    """
+    added = [change.column.id for change in changes if isinstance(change, AddColumn)]
+    last = [column.id for column in after.columns[len(after.columns) - len(added) :]]
+    if capabilities.adds_last and mode == "upsert" and set(added) != set(last):
+        return True
     return any(
-        isinstance(change, UpdateColumnType) and not can_change_in_place(capabilities, change.old, change.new)
+        type(change) in capabilities.rewritten
+        or (isinstance(change, UpdateColumnType) and not can_change_in_place(capabilities, change.old, change.new))
         for change in changes
     )

@@ -14,11 +14,12 @@ class _Line:
     scala: str
     iceberg: str
     delta: str
+    hudi: str
 
 
 _LINES = {
-    "3.5": _Line(scala="2.12", iceberg="1.11.0", delta="3.3.2"),
-    "4.0": _Line(scala="2.13", iceberg="1.11.0", delta="4.0.0"),
+    "3.5": _Line(scala="2.12", iceberg="1.11.0", delta="3.3.2", hudi="1.2.0"),
+    "4.0": _Line(scala="2.13", iceberg="1.11.0", delta="4.0.0", hudi="1.2.0"),
 }
 LOCKED_PYSPARK = "3.5.7"
 """For this version every jar is pinned by checksum in `local/jars.lock`; other versions resolve coordinates."""
@@ -48,5 +49,7 @@ def coordinates(pyspark_version: str, table_format: str) -> tuple[str, ...]:
             return (*spark, runtime, _SQLITE)
         case "delta":
             return (*spark, f"io.delta:delta-spark_{found.scala}:{found.delta}")
+        case "hudi":
+            return (*spark, f"org.apache.hudi:hudi-spark{line}-bundle_{found.scala}:{found.hudi}")
         case _:
             return spark

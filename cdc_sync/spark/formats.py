@@ -9,6 +9,7 @@ _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 CLASSES = {
     "iceberg": "org.apache.iceberg.spark.SparkCatalog",
     "delta": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "hudi": "org.apache.hudi.client.SparkRDDWriteClient",
 }
 """A class that is on the class path if a format's jars are."""
 
@@ -25,6 +26,8 @@ def format_settings(target: Target) -> dict[str, str]:
                 _SESSION_CATALOG: CLASSES["delta"],
                 **DELTA_SETTINGS,
             }
+        case "hudi":
+            return HUDI_SETTINGS
         case "memory":
             return {}
 
@@ -43,6 +46,17 @@ DELTA_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 """What the Delta target relies on."""
+
+
+HUDI_SETTINGS = {
+    # With Java's serializer records of more than 1 KB lose their end on the way between tasks, without an error.
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    # Hudi writes the proleptic Gregorian calendar and does not say so, as Spark would.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""What the Hudi target relies on."""
 
 
 def _catalog_settings(catalog: Catalog) -> dict[str, str]:

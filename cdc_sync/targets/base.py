@@ -187,6 +187,12 @@ def _delta(config: TargetConfig, spark: SparkSession) -> Target:
     return DeltaTarget(config=config, spark=spark)
 
 
+def _hudi(config: TargetConfig, spark: SparkSession) -> Target:
+    from cdc_sync.targets.hudi import HudiTarget
+
+    return HudiTarget(config=config, spark=spark)
+
+
 def _memory(config: TargetConfig, spark: SparkSession) -> Target:
     from cdc_sync.targets.memory import MemoryTarget
 
@@ -196,5 +202,6 @@ def _memory(config: TargetConfig, spark: SparkSession) -> Target:
 _LOADERS: dict[str, Callable[[TargetConfig, SparkSession], Target]] = {
     "iceberg": _iceberg,
     "delta": _delta,
+    "hudi": _hudi,
     "memory": _memory,
 }

@@ -96,7 +96,7 @@ class DeltaTarget:
                     case JoinValues():
                         self._join(name, table, step, migration.version, (said or {}).get(step.into))
                     case AlterTable():
-                        self._alter(name, table, step, migration.version)
+                        self._alter(name, table, step, migration)
                     case RewriteTable():
                         self._rewrite(table, step, migration, progress)
                     case Backfill():
@@ -198,12 +198,13 @@ class DeltaTarget:
         if missing:
             get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
 
-    def _alter(self, name: TargetName, table: DeltaTable, step: AlterTable, version: int) -> None:
+    def _alter(self, name: TargetName, table: DeltaTable, step: AlterTable, migration: Migration) -> None:
+        version, changes = migration.version, tuple(change for _, change in step.steps)
         snapshot = table.snapshot()
         if table.properties(snapshot).get(VERSION_PROPERTY) == str(version):
             return
         progress = progress_of(name, table.lineage(snapshot.version()))
-        if progress is not None and rewrites(tuple(change for _, change in step.steps), DELTA):
+        if progress is not None and rewrites(changes, DELTA, migration.schema):
             raise TargetError(f"Cannot migrate {name}: a type changes, and its rows would lose their values")
         marker = None if progress is None else progress.to_text()
         table.change(marker, lambda fields: altered(fields, step.steps), {VERSION_PROPERTY: str(version)})

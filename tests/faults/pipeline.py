@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
@@ -85,7 +86,11 @@ target: {{format: {self.format}, catalog: {{warehouse: '{self.folder}/warehouse'
         """All of a table, as Arrow's; the reader is not Spark."""
         if self.format == "iceberg":
             return self.table(table).scan().to_arrow()
-        found = DeltaTable(f"{self.config.target.catalog.warehouse}/{table.schema}/{table.table}")
+        path = f"{self.config.target.catalog.warehouse}/{table.schema}/{table.table}"
+        if self.format == "hudi":
+            rows = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read())
+            return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+        found = DeltaTable(path)
         return pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
 
     def commits(self, *tables: SourceTable) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cdc_sync.targets.delta import DeltaTarget
+from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.testing import INT64, TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -23,7 +24,10 @@ class Format:
     target: type[Any]
 
 
-FORMATS = [pytest.param(Format("delta", DeltaTarget), marks=pytest.mark.delta, id="delta")]
+FORMATS = [
+    pytest.param(Format("delta", DeltaTarget), marks=pytest.mark.delta, id="delta"),
+    pytest.param(Format("hudi", HudiTarget), marks=pytest.mark.hudi, id="hudi"),
+]
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -86,7 +86,7 @@ def test_a_line_that_is_no_artefact_is_refused(line: str) -> None:
 def test_the_checked_in_manifest_pins_every_file_of_every_set() -> None:
     sets = parse_manifest(MANIFEST.read_text())
 
-    spark_sets = {jars.SPARK, jars.ICEBERG, jars.DELTA}
+    spark_sets = {jars.SPARK, jars.ICEBERG, jars.DELTA, jars.HUDI}
     assert set(sets) == {jars.KAFKA, jars.DEBEZIUM_POSTGRES, jars.DEBEZIUM_MARIADB, jars.APICURIO} | spark_sets
     for name, artefacts in sets.items():
         assert artefacts, name

@@ -7,7 +7,18 @@ from itertools import product
 
 import pytest
 
-from cdc_sync.migrate.capabilities import ICEBERG, MEMORY, Capabilities, Promotion, can_change_in_place, can_compare
+from cdc_sync.migrate.capabilities import (
+    HUDI,
+    ICEBERG,
+    MEMORY,
+    Capabilities,
+    Promotion,
+    can_change_in_place,
+    can_compare,
+)
+from cdc_sync.migrate.typechange import rewrites
+from cdc_sync.schema.diff import diff
+from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import (
     BINARY,
     BOOLEAN,
@@ -114,3 +125,55 @@ def test_all_but_maps_can_be_compared(scalar: DataType) -> None:
         inside = StructType(fields=(Field(id=3, name="a", type=INT8), Field(id=4, name="b", type=type_)))
         for found in (type_, inside, ListType(element_id=5, element=type_), ListType(element_id=5, element=inside)):
             assert can_compare(found) == comparable
+
+
+HELD = InternalSchema(
+    columns=(
+        Column(id=1, name="id", type=INT64),
+        Column(id=2, name="a", type=INT32),
+        Column(id=3, name="b", type=STRING),
+    ),
+    primary_key=(1,),
+    last_column_id=3,
+)
+ID, A, B = HELD.columns
+NEW = Column(id=4, name="n", type=STRING)
+CHANGED: dict[str, tuple[InternalSchema, bool]] = {
+    "nothing": (HELD, False),
+    "a column at the end": (replace(HELD, columns=(ID, A, B, NEW), last_column_id=4), False),
+    "two at the end": (
+        replace(HELD, columns=(ID, A, B, NEW, Column(id=5, name="m", type=STRING)), last_column_id=5),
+        False,
+    ),
+    "a column in the middle": (replace(HELD, columns=(ID, NEW, A, B), last_column_id=4), True),
+    "one of two in the middle": (
+        replace(HELD, columns=(ID, NEW, A, B, Column(id=5, name="m", type=STRING)), last_column_id=5),
+        True,
+    ),
+    "a column that is only kept": (replace(HELD, columns=(ID, replace(A, retired=True), B)), False),
+    "wider": (replace(HELD, columns=(ID, replace(A, type=INT64), B)), False),
+    "another type": (replace(HELD, columns=(ID, replace(A, type=STRING), B)), True),
+    "a name": (replace(HELD, columns=(ID, replace(A, name="c"), B)), True),
+    "a place": (replace(HELD, columns=(ID, B, A)), True),
+    "fewer columns": (replace(HELD, columns=(ID, B)), True),
+    "another key": (replace(HELD, primary_key=(2,)), True),
+}
+
+
+@pytest.mark.parametrize(("after", "expected"), CHANGED.values(), ids=CHANGED.keys())
+def test_what_readers_that_find_columns_by_name_in_old_files_do_not_take_is_rewritten(
+    after: InternalSchema, expected: bool
+) -> None:
+    assert rewrites(diff(HELD, after), HUDI, after) is expected
+
+
+def test_a_changelog_has_its_own_columns_behind_every_new_one_anyway() -> None:
+    after, _ = CHANGED["a column in the middle"]
+    assert not rewrites(diff(HELD, after), HUDI, after, "append")
+
+
+def test_the_parts_of_a_column_are_not_widened_in_place_where_a_reader_fails_at_it() -> None:
+    before, after = (ListType(element_id=4, element=element) for element in (INT32, INT64))
+    assert can_change_in_place(ICEBERG, before, after)
+    assert not can_change_in_place(HUDI, before, after)
+    assert can_change_in_place(HUDI, before, before)

@@ -9,13 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdc_sync.errors import SchemaError
-from cdc_sync.migrate.capabilities import ICEBERG, MEMORY
+from cdc_sync.migrate.capabilities import HUDI, ICEBERG, MEMORY
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
 from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.migrate.names import NameClash, held_migration, held_name, held_schema, target_names
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, RetireColumn
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, STRING, Field, ListType, StructType
+from cdc_sync.schema.types import INT32, INT64, STRING, Field, ListType, StructType
 
 HIVE = NameRules(forbidden=frozenset(" ,;:`.\n"), reserved=frozenset(("date",)), max_bytes=30, folds_case=True)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60) | st.text(
@@ -176,3 +176,31 @@ def test_every_step_of_a_migration_speaks_in_held_names() -> None:
             Backfill(columns=(told,)),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("plain_1", "plain_1"),
+        ("a b", "a_x0020_b"),
+        ("1st", "_x0031_st"),
+        ("é", "_x00E9_"),
+        ("😀", "_x1F600_"),
+        ("٣", "_x0663_"),
+    ],
+)
+def test_a_plain_name_has_ascii_letters_digits_and_underscores(name: str, held: str) -> None:
+    assert held_name(name, HUDI.columns) == held
+
+
+def test_the_parts_of_a_column_have_plain_names_too() -> None:
+    part = Field(id=3, name="a b", type=StructType(fields=(Field(id=4, name="1", type=INT32),)))
+    column = Column(id=1, name="c", type=ListType(element_id=2, element=StructType(fields=(part,))))
+    schema = InternalSchema(columns=(column,), primary_key=(), last_column_id=4)
+    (held,) = held_schema(schema, HUDI.columns).columns
+    assert isinstance(held.type, ListType)
+    inner = held.type.element
+    assert isinstance(inner, StructType)
+    assert [field.name for field in inner.fields] == ["a_x0020_b"]
+    assert isinstance(inner.fields[0].type, StructType)
+    assert inner.fields[0].type.fields[0].name == "_x0031_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.migrate.migration import Migration, migration
+from cdc_sync.migrate.names import held_name
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
@@ -23,6 +24,7 @@ from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
+from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing.history import version
 
@@ -41,11 +43,18 @@ class Lake:
     target: Target
     session: SparkSession
     name: TargetName
+    _sources: dict[str, str] = field(default_factory=dict)
+
+    def _learn(self, schema: InternalSchema) -> None:
+        """Remember what the source calls the columns whose names the target cannot hold."""
+        rules = self.target.capabilities.columns
+        self._sources |= {held_name(column.name, rules): column.name for column in schema.columns}
 
     def create(self, schema: InternalSchema) -> None:
         self.migrate(migration(None, None, version(1, schema)))
 
     def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
+        self._learn(steps.schema)
         self.target.migrate(self.name, steps, progress or Progress(version=steps.version))
 
     def change(
@@ -89,13 +98,17 @@ class Lake:
         if isinstance(self.target, MemoryTarget):
             found = self.target.rows(self.name)
         else:
-            found = [row.asDict(recursive=True) for row in self.frame().collect()]
+            rows = (row.asDict(recursive=True) for row in self.frame().collect())
+            found = [{self._sources.get(name, name): value for name, value in row.items()} for row in rows]
         return sorted(found, key=lambda row: str(row[next(iter(row))]))
 
     def frame(self) -> DataFrame:
         """What a reader that knows nothing of us is given."""
         if isinstance(self.target, DeltaTarget):
             return self.session.read.format("delta").load(self.target.path(self.name))
+        if isinstance(self.target, HudiTarget):
+            frame = self.session.read.format("hudi").load(self.target.path(self.name))
+            return frame.select(*(quoted(name) for name in frame.columns if not name.startswith("_hoodie_")))
         return self.session.table(self.sql_name)
 
     @property
@@ -124,7 +137,13 @@ def delta(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ta
     return open_target(TargetConfig(format="delta", catalog=Catalog(warehouse=warehouse)), session)
 
 
-_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "delta"))]
+@pytest.fixture(scope="session")
+def hudi(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    warehouse = str(tmp_path_factory.mktemp("hudi"))
+    return open_target(TargetConfig(format="hudi", catalog=Catalog(warehouse=warehouse)), session)
+
+
+_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "delta", "hudi"))]
 
 
 @pytest.fixture(params=_FORMATS)

@@ -1,17 +1,20 @@
 """A reader that polls a table while its columns change never sees half of a change.
 
-The reader is pyiceberg, in a thread of its own. CDC_SYNC_READERS=50 asks for that many rewrites, swaps and rollbacks.
+The reader is pyiceberg or hudi-rs, in a thread of its own. CDC_SYNC_READERS=50 asks for that many rewrites, swaps and
+rollbacks.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
+from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
@@ -20,10 +23,11 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING
 from cdc_sync.targets.base import Target
+from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.iceberg]
+pytestmark = pytest.mark.spark
 
 _CHANGES = int(os.environ.get("CDC_SYNC_READERS", "6"))
 _ROWS = 500
@@ -47,8 +51,14 @@ def _state(schema: InternalSchema) -> Seen:
     return names, frozenset({repr({first.name: 7 if first.type == INT64 else "7", schema.columns[2].name: "same"})})
 
 
-def test_a_polling_reader_sees_whole_states_only(iceberg: Target, session: SparkSession) -> None:
-    lake = Lake(target=iceberg, session=session, name=fresh_name())
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "hudi")])
+def target(request: pytest.FixtureRequest) -> Target:
+    found: Target = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_polling_reader_sees_whole_states_only(target: Target, session: SparkSession) -> None:
+    lake = Lake(target=target, session=session, name=fresh_name())
     before = now = _schema("a", "b", text=True)
     number = 1
     lake.create(now)
@@ -68,7 +78,8 @@ def test_a_polling_reader_sees_whole_states_only(iceberg: Target, session: Spark
             else:
                 after = _schema(second, first, text=now.columns[1].type == INT64)  # a swap and a rewrite at once
             allowed.add(_state(after))
-            steps = migration(version(number, now), version(number, now), version(number + 1, after))
+            head = version(number + 1, after)
+            steps = migration(version(number, now), version(number, now), head, capabilities=target.capabilities)
             lake.migrate(steps, Progress(version=number + 1, offsets={"t": {0: _ROWS}}))
             before, now, number = now, after, number + 1
 
@@ -80,10 +91,7 @@ def test_a_polling_reader_sees_whole_states_only(iceberg: Target, session: Spark
 @contextmanager
 def _reader(lake: Lake) -> Iterator[list[Seen]]:
     """Poll the table meanwhile, and once more at the end."""
-    uri = (
-        str(lake.session.conf.get("spark.sql.catalog.lake.uri")).removeprefix("jdbc:").replace("sqlite:", "sqlite:///")
-    )
-    catalog = SqlCatalog("lake", uri=uri, init_catalog_tables="false", schema_version="v1")
+    look = _look_by_hudi_rs if isinstance(lake.target, HudiTarget) else _looking_by_pyiceberg(lake)
     seen: list[Seen] = []
     problems: list[Exception] = []
     stop = threading.Event()
@@ -91,7 +99,7 @@ def _reader(lake: Lake) -> Iterator[list[Seen]]:
     def poll() -> None:
         try:
             while not stop.is_set():
-                seen.append(_look(catalog, lake))
+                seen.append(look(lake))
         except Exception as error:
             problems.append(error)
 
@@ -103,12 +111,32 @@ def _reader(lake: Lake) -> Iterator[list[Seen]]:
         stop.set()
         thread.join()
     assert problems == []
-    seen.append(_look(catalog, lake))
+    seen.append(look(lake))
 
 
-def _look(catalog: SqlCatalog, lake: Lake) -> Seen:
-    table = catalog.load_table((lake.name.namespace, lake.name.name))
-    rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
+def _looking_by_pyiceberg(lake: Lake) -> Callable[[Lake], Seen]:
+    uri = (
+        str(lake.session.conf.get("spark.sql.catalog.lake.uri")).removeprefix("jdbc:").replace("sqlite:", "sqlite:///")
+    )
+    catalog = SqlCatalog("lake", uri=uri, init_catalog_tables="false", schema_version="v1")
+
+    def look(lake: Lake) -> Seen:
+        table = catalog.load_table((lake.name.namespace, lake.name.name))
+        return _seen(table.scan().to_arrow(), [f"{field.name} {field.field_type}" for field in table.schema().fields])
+
+    return look
+
+
+def _look_by_hudi_rs(lake: Lake) -> Seen:
+    assert isinstance(lake.target, HudiTarget)
+    found = pa.Table.from_batches(HudiTableBuilder.from_base_uri(lake.target.path(lake.name)).build().read())
+    data = found.select([name for name in found.column_names if not name.startswith("_hoodie_")])
+    types = {pa.int64(): "long", pa.string(): "string"}
+    return _seen(data, [f"{field.name} {types[field.type]}" for field in data.schema])
+
+
+def _seen(data: Any, columns: list[str]) -> Seen:
+    rows: list[dict[str, Any]] = data.to_pylist()
     ids = sorted(row.pop("id") for row in rows)
     assert ids == list(range(_ROWS)), f"{len(ids)} rows"
-    return tuple(f"{field.name} {field.field_type}" for field in table.schema().fields), frozenset(map(repr, rows))
+    return tuple(columns), frozenset(map(repr, rows))

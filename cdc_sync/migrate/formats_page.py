@@ -1,0 +1,106 @@
+"""docs/formats.md: what each table format holds, and changes in place, from the tables that the program acts by.
+
+`python -m cdc_sync.migrate.formats_page` prints the page; a test compares it with the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from cdc_sync.migrate.capabilities import FORMATS, Capabilities, Promotion
+from cdc_sync.migrate.namerules import NameRules
+from cdc_sync.schema.changes import (
+    AddColumn,
+    ChangePrimaryKey,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    UpdateColumnComment,
+)
+
+_HEAD = """\
+# Table formats
+
+`target.format` says what the tables are. Everything else is the same for all formats: the same history, the same
+evidence, the same policies, one behaviour suite (`tests/targets`). This page is printed by the program
+(`cdc_sync/migrate/formats_page.py`), and a test compares them.
+
+*In place*: one commit of metadata, no row is touched. *Rewritten*: columns, rows, version and progress change in one
+commit, the state before is kept, and `cdc-sync rollback` brings it back; what is larger than `policy.rewrite_limit`
+asks first. Readers see the table before or after, never between.
+"""
+
+_CHANGES: tuple[tuple[str, type[SchemaChange]], ...] = (
+    ("drop a column", DropColumn),
+    ("rename a column, swap names", RenameColumn),
+    ("move a column", MoveColumn),
+    ("comment", UpdateColumnComment),
+    ("another primary key", ChangePrimaryKey),
+)
+_NOTES = """\
+## Iceberg
+
+Format version 2, merge-on-read with position deletes, which every reader of Iceberg takes. Progress is a property of
+each snapshot, the version a property of the table. Catalogs: JDBC (an SQLite file by default), Hadoop, Hive, REST.
+
+## Delta
+
+Tables lie at `<warehouse>/<namespace>/<name>` and are found by that path. Columns are mapped by name
+(`delta.columnMapping.mode`), so readers must know column mapping; Spark's and delta-rs' (its SQL) are tested. No
+deletion vectors, no type widening: on Spark 3.5 Delta widens 8 and 16 bit integers only, which are held as 32 bits
+here, so any other type change rewrites. Timestamps without a zone need the feature `timestampNtz`.
+`target.table_properties` are set when a table is made.
+
+Progress is the user metadata of each commit and the version a property of the table; what others commit (OPTIMIZE,
+VACUUM, their own writes) is left alone, and after a RESTORE by anybody the job goes on from the version that was
+restored. A rollback needs the files of before, which VACUUM removes after a week (the table's
+`delta.deletedFileRetentionDuration`). If all commits of cdc_sync have expired from the log
+(`delta.logRetentionDuration`, 30 days, and only while others go on committing), the job says so and reads nothing anew.
+
+## Hudi
+
+Schema-on-write, which Presto, Trino and Hive read right, copy-on-write or merge-on-read; [hudi.md](hudi.md) has names,
+types, readers and what Spark has to be told.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    return "\n".join([_HEAD, *_table(), "", _NOTES])
+
+
+def _table() -> Iterator[str]:
+    shown = [found for name, found in FORMATS.items() if name != "memory"]
+    yield "| change | " + " | ".join(found.format for found in shown) + " |"
+    yield "|---" * (len(shown) + 1) + "|"
+    yield _row("add a column behind all others", [_how(AddColumn not in found.rewritten) for found in shown])
+    yield _row("add a column elsewhere", [_how(not found.adds_last) for found in shown])
+    for name, change in _CHANGES:
+        yield _row(name, [_how(change not in found.rewritten) for found in shown])
+    for promotion in Promotion:
+        yield _row(promotion.value, [_how(promotion in found.promotions) for found in shown])
+    yield _row("the same inside lists, maps, structs", [_how(found.widens_nested) for found in shown])
+    yield _row("any other type", ["rewritten"] * len(shown))
+    yield _row("names of columns", [_names(found) for found in shown])
+
+
+def _row(name: str, cells: list[str]) -> str:
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def _how(in_place: bool) -> str:
+    return "in place" if in_place else "rewritten"
+
+
+def _names(capabilities: Capabilities) -> str:
+    rules: NameRules = capabilities.columns
+    said = ["letters, digits and `_`; others are escaped" if rules.plain else "any"]
+    if rules.folds_case:
+        said.append("not two that differ only in case")
+    return "; ".join(said)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

@@ -1,0 +1,76 @@
+"""Columns as Hudi holds them: an Avro record, every part of which may be NULL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import types as T
+
+from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.types import DataType
+from cdc_sync.spark.types import to_spark
+
+RECORD, NAMESPACE = "record", "cdc_sync"
+KEY, COMMIT_TIME, FILE_NAME = "_hoodie_record_key", "_hoodie_commit_time", "_hoodie_file_name"
+META = (COMMIT_TIME, "_hoodie_commit_seqno", KEY, "_hoodie_partition_path", FILE_NAME)
+"""Hudi's own columns of every table, in order. Source: `HoodieRecord.HOODIE_META_COLUMNS`."""
+DELETED = "_hoodie_is_deleted"
+"""The flag of a row to be deleted, which never reaches the table. Source: `HoodieRecord.HOODIE_IS_DELETED_FIELD`."""
+
+
+def held_type(type_: DataType) -> T.DataType:
+    """Return the Spark type that a column reads back as: Avro has no 8 and 16 bit integers."""
+    return _held(to_spark(type_))
+
+
+def _held(type_: T.DataType) -> T.DataType:
+    match type_:
+        case T.ByteType() | T.ShortType():
+            return T.IntegerType()
+        case T.ArrayType():
+            return T.ArrayType(_held(type_.elementType), True)
+        case T.MapType():
+            return T.MapType(_held(type_.keyType), _held(type_.valueType), True)
+        case T.StructType():
+            return T.StructType([T.StructField(f.name, _held(f.dataType), True) for f in type_.fields])
+        case _:
+            return type_
+
+
+def table_struct(schema: InternalSchema, mode: Mode) -> T.StructType:
+    """Return the columns of a table; `schema` has the names it holds."""
+    metadata = METADATA if mode == "append" else ()
+    return T.StructType(
+        [
+            T.StructField(
+                column.name, held_type(column.type), True, {"comment": column.comment} if column.comment else None
+            )
+            for column in schema.columns
+        ]
+        + [T.StructField(label, held_type(type_), True) for label, type_ in metadata]
+    )
+
+
+def avro_schema(jvm: Any, struct: T.StructType) -> str:
+    """Return the columns as the Avro schema that a commit carries."""
+    java = jvm.org.apache.spark.sql.types.DataType.fromJson(struct.json())
+    convert = jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertStructTypeToHoodieSchema
+    return str(convert(java, RECORD, NAMESPACE).toString())
+
+
+def struct_of(jvm: Any, schema: str) -> T.StructType:
+    """Return the columns of an Avro schema."""
+    parsed = jvm.org.apache.hudi.common.schema.HoodieSchema.parse(schema)
+    java = jvm.org.apache.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(parsed)
+    return T.StructType.fromJson(json.loads(java.json()))
+
+
+def prepared_schema(schema: str) -> str:
+    """Return the schema of rows that say where they belong: Hudi's own columns and the flag before the table's."""
+    record = json.loads(schema)
+    own: Sequence[tuple[str, str]] = (*((name, "string") for name in META), (DELETED, "boolean"))
+    fields = [{"name": name, "type": ["null", type_], "default": None} for name, type_ in own]
+    return json.dumps({**record, "fields": [*fields, *record["fields"]]})

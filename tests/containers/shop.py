@@ -1,0 +1,123 @@
+"""A source in containers, the tables in it, and what a reader that is not Spark finds of them in the lake."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
+
+from cdc_sync.demo.compare import TableImage, differences
+from cdc_sync.demo.lake import Lake, image
+from cdc_sync.demo.postgres import PostgresSource, install_ddl_capture
+from cdc_sync.local.connectors import postgres_connector
+from tests.containers import engine
+
+PREFIX = "shop"
+SCHEMA = "inv"
+_PASSWORD = "of-a-test"
+_START = 120
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+"""For JVMs that live for a minute: they start sooner."""
+SMALL = f"spark: {{master: 'local[2]', conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: '{JAVA}'}}}}"
+_PATIENCE = 100.0
+
+
+class Shop:
+    """Postgres, Kafka and Kafka Connect with Debezium, each in a container; only names in the network are fixed."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.kafka = engine.container(engine.KAFKA, network, alias="kafka").with_env("ADVERTISED_HOST", "kafka")
+        self.postgres = engine.container(engine.POSTGRES, network, alias="postgres").with_exposed_ports(5432)
+        self.postgres.with_envs(POSTGRES_PASSWORD=_PASSWORD, POSTGRES_DB=PREFIX)
+        self.connect = engine.container(engine.CONNECT, network, alias="connect").with_exposed_ports(8083)
+        self.connect.with_envs(BOOTSTRAP_SERVERS="kafka:9092", SOURCE_PASSWORD=_PASSWORD)
+        for service in self._services():
+            service.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(_START))
+
+    def start(self) -> None:
+        """Start all, and have Debezium capture the schema."""
+        for service in self._services():
+            service.start()
+        with self.source() as source:
+            source.execute([f"create schema {SCHEMA}"])
+        self._capture()
+
+    def stop(self) -> None:
+        """Remove all."""
+        for service in reversed(self._services()):
+            service.stop()
+
+    def source(self) -> PostgresSource:
+        """Return a new connection to the database."""
+        return PostgresSource(self._dsn())
+
+    def wait_equal(self, lake: Lake, table: str, log: Callable[[], str], *, timeout: float = _PATIENCE) -> None:
+        """Wait until the lake's table has the source's columns and rows."""
+        deadline = time.monotonic() + timeout
+        seen: object = object()
+        different: tuple[str, ...] = ()
+        with self.source() as source:
+            wanted, key = source.image(table), source.key(table)
+        while time.monotonic() < deadline:
+            if (stamp := lake.stamp()) != seen:
+                seen = stamp
+                different = differences(wanted, lake_image(lake, table), key)
+                if not different:
+                    return
+            time.sleep(0.25)
+        listed = "\n".join(different[:10])
+        raise AssertionError(f"{table} is not equal after {timeout:g} s:\n{listed}\nThe job said:\n{log()[-4000:]}")
+
+    def _services(self) -> tuple[DockerContainer, ...]:
+        return (self.postgres, self.kafka, self.connect)
+
+    def _dsn(self) -> str:
+        host, port = self.postgres.get_container_host_ip(), self.postgres.get_exposed_port(5432)
+        return f"host={host} port={port} user=postgres password={_PASSWORD} dbname={PREFIX}"
+
+    def _capture(self) -> None:
+        settings = postgres_connector(PREFIX, port=5432) | {
+            "database.hostname": "postgres",
+            "database.dbname": PREFIX,
+            "database.password": "${env:SOURCE_PASSWORD}",
+        }
+        url = f"http://{self.connect.get_container_host_ip()}:{self.connect.get_exposed_port(8083)}/connectors"
+        body = json.dumps({"name": PREFIX, "config": settings}).encode()
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=90):
+            pass
+        install_ddl_capture(self._dsn(), slot=PREFIX)
+
+
+def configuration(warehouse: Path, *, name: str = "containers", more: str = "") -> str:
+    """Return the configuration of a job over the shop's tables."""
+    return f"""
+pipeline: {{name: {name}, state: /var/lib/cdc_sync}}
+kafka: {{bootstrap_servers: 'kafka:9092', topic_pattern: '{PREFIX}\\.{SCHEMA}\\..*'}}
+evidence: {{messages: [{PREFIX}.message]}}
+tables: [{{pattern: '.*'}}]
+target: {{catalog: {{warehouse: '{warehouse}'}}}}
+{more}
+"""
+
+
+def lake_of(warehouse: Path) -> Lake:
+    """Return the reader of a job's embedded catalog."""
+    from cdc_sync.config import parse_config
+
+    catalog = parse_config(configuration(warehouse)).target.catalog
+    return Lake(name=catalog.name, service=catalog.service or "")
+
+
+def lake_image(lake: Lake, table: str) -> TableImage | None:
+    """Read a table as the lake has it now."""
+    found: Any = lake.table(table)
+    return image(found) if found is not None else None
