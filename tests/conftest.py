@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 from confluent_kafka import Producer
@@ -83,20 +83,22 @@ def produce(kafka: KafkaServer) -> Produce:
 
 
 @pytest.fixture(scope="session")
-def _spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def _spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from cdc_sync.config import Target
     from cdc_sync.local.jars import spark_jars
     from cdc_sync.spark.formats import format_settings
     from cdc_sync.spark.session import build_session
 
-    # One JVM for all formats: what Spark is told about each, and all their jars. Delta's extension comes first, for
-    # Iceberg's fails at statements that change Delta's tables.
-    formats = [format_settings(Target(format=name)) for name in ("delta", "iceberg", "hudi")]
+    # One JVM for all formats that the tests of this run are about: what Spark is told about each, and all their jars.
+    # Delta's extension comes first, for Iceberg's fails at statements that change Delta's tables.
+    asked = {mark.name for item in request.session.items for mark in item.iter_markers()} | {"iceberg"}
+    names: list[Literal["delta", "iceberg", "hudi"]] = ["delta", "iceberg", "hudi"]
+    formats = [format_settings(Target(format=name)) for name in names if name in asked]
     together = {key: value for found in formats for key, value in found.items() if ".lake" not in key}
     together["spark.sql.extensions"] = ",".join(
         found["spark.sql.extensions"] for found in formats if "spark.sql.extensions" in found
     )
-    together["spark.jars"] = ",".join(str(path) for path in spark_jars("iceberg", "delta", "hudi"))
+    together["spark.jars"] = ",".join(str(path) for path in spark_jars(*(name for name in names if name in asked)))
     config = parse_config(
         f"""
 pipeline: {{name: tests, state: '{tmp_path_factory.mktemp("state")}'}}

@@ -89,7 +89,7 @@ class IcebergTarget:
             version=int(stamp) if stamp is not None else None,
             progress=progress_of(name, lineage(table)) if stamp is not None else None,
             mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
-            rows=int(summary.get("total-records") or 0),
+            rows=_rows(summary),
             size=int(summary.get("total-files-size") or 0),
             kept=kept_version(table),
         )
@@ -338,6 +338,12 @@ class IcebergTarget:
 def _held_parts(name: TargetName) -> tuple[str, str]:
     """Return the parts of a table's name as folders of their own; a crafted one must not leave the warehouse."""
     return held_name(name.namespace, ICEBERG.tables), held_name(name.name, ICEBERG.tables)
+
+
+def _rows(summary: Any) -> int:
+    """Return how many rows there are: a changed or deleted one stays in its file, and a position delete says so."""
+    records, deleted = (int(summary.get(f"total-{name}") or 0) for name in ("records", "position-deletes"))
+    return max(records - deleted, 0)
 
 
 class _Callable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def in_memory(
     lake: Pipeline, table: SourceTable, folder: Path, *, ends: Sequence[dict[int, int]] = (), size: int = 1000
 ) -> Counter[tuple[Any, ...]]:
     """Run the job's batch function over the topic, batch by batch, and return the rows."""
-    text = lake.text.replace("target: {", "target: {format: memory, ") + f"\njob: {{max_offsets_per_batch: {size}}}"
+    text = replace(lake, format="memory").text + f"\njob: {{max_offsets_per_batch: {size}}}"
     config = parse_config(text.replace(f"{lake.folder}/state", str(folder)))
     with memory_job(config, build_session(config)) as (job, context):
         for batch in [*({(table.topic, partition): end for partition, end in item.items()} for item in ends), None]:

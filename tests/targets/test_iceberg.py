@@ -104,6 +104,13 @@ class TestTables:
         (described,) = session.sql(f"DESCRIBE {lake.sql_name}").where("col_name = 'id'").collect()
         assert described.comment == "the é key"
 
+    def test_rows_are_counted_without_those_that_were_changed_or_deleted(self, table: Lake) -> None:
+        table.write(SCHEMA, [{"id": 1, "no": 2}, {"id": 2, "no": 3}, {"id": 3}])
+        table.write(SCHEMA, [{"id": 2, "deleted": True}])
+        state = table.target.state(table.name)
+        assert state is not None
+        assert (state.rows, len(table.rows())) == (2, 2)
+
     def test_no_view_is_left_behind(self, table: Lake) -> None:
         assert [view for view in table.session.catalog.listTables() if view.isTemporary] == []
 
