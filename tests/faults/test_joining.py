@@ -18,7 +18,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from cdc_sync import commands, replay
-from cdc_sync.config import parse_config
 from cdc_sync.errors import RefusedError
 from cdc_sync.history.joined import joined_columns
 from cdc_sync.history.revision import Version
@@ -127,7 +126,7 @@ def shop(pipeline: NewPipeline, produce: Produce, spark: Callable[[], None]) -> 
 
         def make(prefix: str, *, rule: str = "", target: str = "memory", partitions: int = 1, **options: Any) -> Shop:
             lake = pipeline(f"join-{prefix}", rules=f"[{{pattern: '.*'{rule}}}]")
-            config = parse_config(lake.text.replace("target: {", f"target: {{format: {target}, "))
+            config = replace(lake, format=target).config
 
             def start() -> tuple[SyncJob, Context]:
                 spark()
