@@ -94,7 +94,7 @@ class Lake:
         self.target.write(self.name, replace(batch, **options))
 
     def rows(self) -> list[dict[str, Any]]:
-        """What a reader sees, ordered by the first column."""
+        """What a reader sees, under the source's names, ordered by the first column."""
         if isinstance(self.target, MemoryTarget):
             found = self.target.rows(self.name)
         else:
