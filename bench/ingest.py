@@ -31,7 +31,8 @@ from cdc_sync.job import SyncJob
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.spark.session import build_session, catalog_settings
+from cdc_sync.spark.formats import catalog_settings
+from cdc_sync.spark.session import build_session
 from cdc_sync.targets.iceberg import VERSION_PROPERTY
 from cdc_sync.testing import Record
 

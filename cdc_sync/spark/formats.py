@@ -19,7 +19,7 @@ def format_settings(target: Target) -> dict[str, str]:
     match target.format:
         case "iceberg":
             extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-            return {_EXTENSIONS: extensions, **_catalog_settings(target.catalog)}
+            return {_EXTENSIONS: extensions, **catalog_settings(target.catalog)}
         case "delta":
             return {
                 _EXTENSIONS: "io.delta.sql.DeltaSparkSessionExtension",
@@ -59,7 +59,7 @@ HUDI_SETTINGS = {
 """What the Hudi target relies on."""
 
 
-def _catalog_settings(catalog: Catalog) -> dict[str, str]:
+def catalog_settings(catalog: Catalog) -> dict[str, str]:
     """Return the Spark settings of the configured Iceberg catalog."""
     prefix = f"spark.sql.catalog.{catalog.name}"
     settings = {
