@@ -27,6 +27,11 @@ did not change (NULL in the row), and is NULL where there is none.
 """
 
 
+def metadata_names(mode: Mode) -> tuple[str, ...]:
+    """Return the names of the columns that stand behind the source's."""
+    return tuple(name for name, _ in METADATA) if mode == "append" else ()
+
+
 def taken_name(name: str, mode: Mode) -> str | None:
     """Return the metadata column that a source column of this name would collide with, None if there is none.
 

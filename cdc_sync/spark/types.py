@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -53,6 +55,29 @@ def to_spark(type_: DataType) -> T.DataType:
             return T.MapType(to_spark(key), to_spark(value), optional)
         case _:
             assert_never(type_)
+
+
+def with_leaves(type_: T.DataType, leaf: Callable[[T.DataType], T.DataType], *, optional: bool = False) -> T.DataType:
+    """Return a type with every part that has no parts itself changed; `optional` lets every part be NULL."""
+
+    def inside(part: T.DataType) -> T.DataType:
+        return with_leaves(part, leaf, optional=optional)
+
+    match type_:
+        case T.ArrayType():
+            return T.ArrayType(inside(type_.elementType), optional or type_.containsNull)
+        case T.MapType():
+            return T.MapType(inside(type_.keyType), inside(type_.valueType), optional or type_.valueContainsNull)
+        case T.StructType():
+            fields = (T.StructField(f.name, inside(f.dataType), optional or f.nullable) for f in type_.fields)
+            return T.StructType(list(fields))
+        case _:
+            return leaf(type_)
+
+
+def wide_integer(type_: T.DataType) -> T.DataType:
+    """Return the type that a format without 8 and 16 bit integers holds a leaf as."""
+    return T.IntegerType() if isinstance(type_, (T.ByteType, T.ShortType)) else type_
 
 
 def literal(value: Default, type_: DataType) -> Column:

@@ -16,14 +16,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from structlog import get_logger
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import DELTA, Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.migrate.names import held_migration, held_name, held_schema
+from cdc_sync.migrate.modes import Mode, metadata_names
+from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
@@ -32,15 +31,16 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
-from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.delta_log import DeltaTable
 from cdc_sync.targets.delta_schema import PHYSICAL_NAME, altered, delta_type, new_fields
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
-from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
-from cdc_sync.targets.merge import merge_statement
+from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
+from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
+from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
@@ -165,7 +165,7 @@ class DeltaTarget:
         return states(table.lineage(table.snapshot().version()), limit)
 
     def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame) -> None:
-        metadata = [label for label, _ in METADATA] if batch.mode == "append" else []
+        metadata = metadata_names(batch.mode)
         columns = (
             rows[value_column(column.id)].cast(delta_type(column.type)).alias(column.name)
             for column in batch.schema.columns
@@ -174,13 +174,8 @@ class DeltaTarget:
         writer.option("userMetadata", batch.progress.to_text()).save(table.path)
 
     def _merge(self, table: DeltaTable, rows: DataFrame, statement: Callable[[str], str], marker: str) -> None:
-        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
-        view = f"cdc_sync_batch_{id(rows)}"
-        rows.createOrReplaceTempView(view)
-        try:
+        with viewed(rows) as view:
             table.execute(statement(view), marker)
-        finally:
-            self._spark.catalog.dropTempView(view)
 
     def _write_whole_rows(self, name: TargetName, table: DeltaTable, batch: Batch) -> None:
         def statement(view: str) -> str:
@@ -191,12 +186,7 @@ class DeltaTarget:
             merge=lambda source: self._merge(table, source, statement, batch.progress.to_text()),
         )
         held = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
-        try:
-            missing = write_whole_rows(batch.rows, batch.schema, held, writer, require_rows=batch.require_rows)
-        except MissingRows as error:
-            raise TargetError(f"Cannot write {name}: {MISSING_ROW}") from error
-        if missing:
-            get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+        write_whole_rows(name, batch, held, writer)
 
     def _alter(self, name: TargetName, table: DeltaTable, step: AlterTable, migration: Migration) -> None:
         version, changes = migration.version, tuple(change for _, change in step.steps)
@@ -214,7 +204,7 @@ class DeltaTarget:
         properties = table.properties(snapshot)
         if properties.get(VERSION_PROPERTY) == str(migration.version):
             return
-        metadata = [label for label, _ in METADATA] if _mode(properties) == "append" else []
+        metadata = metadata_names(_mode(properties))
 
         def rows(version: int) -> DataFrame:
             found = converted_rows(table.rows(version), step, migration.schema, metadata)
@@ -246,8 +236,7 @@ class DeltaTarget:
 
     def path(self, name: TargetName) -> str:
         """Return where a table lies; a crafted name is a folder of its own too, and does not leave the warehouse."""
-        parts = (held_name(part, DELTA.tables) for part in (name.namespace, name.name))
-        return "/".join((self._warehouse, *parts))
+        return "/".join((self._warehouse, *held_parts(name, DELTA.tables)))
 
     def _table(self, name: TargetName) -> DeltaTable:
         return DeltaTable(self._spark, self.path(name))

@@ -32,7 +32,7 @@ from cdc_sync.schema.changes import (
 )
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import DataType
-from cdc_sync.spark.types import to_spark
+from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 Field: TypeAlias = dict[str, Any]
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -40,21 +40,7 @@ PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
 def delta_type(type_: DataType) -> T.DataType:
     """Return the Spark type that a Delta table holds a tracked type as: integers have 32 or 64 bits."""
-    return _wide(to_spark(type_))
-
-
-def _wide(type_: T.DataType) -> T.DataType:
-    match type_:
-        case T.ByteType() | T.ShortType():
-            return T.IntegerType()
-        case T.ArrayType():
-            return T.ArrayType(_wide(type_.elementType), type_.containsNull)
-        case T.MapType():
-            return T.MapType(_wide(type_.keyType), _wide(type_.valueType), type_.valueContainsNull)
-        case T.StructType():
-            return T.StructType([T.StructField(f.name, _wide(f.dataType), f.nullable) for f in type_.fields])
-        case _:
-            return type_
+    return with_leaves(to_spark(type_), wide_integer)
 
 
 def new_fields(schema: InternalSchema, mode: Mode) -> list[Field]:

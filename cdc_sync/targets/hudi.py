@@ -16,14 +16,13 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
-from structlog import get_logger
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import HUDI, Capabilities, can_compare
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
-from cdc_sync.migrate.modes import METADATA
-from cdc_sync.migrate.names import held_migration, held_name, held_schema
+from cdc_sync.migrate.modes import metadata_names
+from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
@@ -34,14 +33,15 @@ from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.formats import HUDI_SETTINGS
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
-from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.hudi_rows import appended, merged, prepared, record_key
 from cdc_sync.targets.hudi_schema import KEY, avro_schema, held_type, struct_of, table_struct
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
 from cdc_sync.targets.hudi_table import HudiTable, Snapshot, Written
-from cdc_sync.targets.keyless import MissingRows, Writer, write_whole_rows
+from cdc_sync.targets.keyless import Writer, write_whole_rows
 from cdc_sync.targets.past import Beginning, Entry, Lineage, states
+from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 
 
@@ -214,7 +214,7 @@ class HudiTarget:
         """Replace all files by others with the new columns; records keep their keys unless the key changes."""
         schema, mode = migration.schema, now.stamp.mode
         struct = table_struct(schema, mode)
-        metadata = [label for label, _ in METADATA] if mode == "append" else []
+        metadata = metadata_names(mode)
         rows = converted_rows(table.rows(now.instant), step, schema, [*metadata, KEY])
         key = F.col(KEY)
         if mode == "upsert" and schema.primary_key:
@@ -302,17 +302,11 @@ class HudiTarget:
             merge=merge,
         )
         present = self.read(name, schema, [column.id for column in schema.columns])
-        try:
-            missing = write_whole_rows(batch.rows, schema, present, writer, require_rows=batch.require_rows)
-        except MissingRows as error:
-            raise TargetError(f"Cannot write {name}: {MISSING_ROW}") from error
-        if missing:
-            get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+        write_whole_rows(name, batch, present, writer)
 
     def path(self, name: TargetName) -> str:
         """Return the folder of a table; a crafted name does not leave the warehouse."""
-        parts = (held_name(part, HUDI.tables) for part in (name.namespace, name.name))
-        return "/".join((self._warehouse, *parts))
+        return "/".join((self._warehouse, *held_parts(name, HUDI.tables)))
 
     def _table(self, name: TargetName) -> HudiTable:
         return HudiTable(self._spark, self.path(name), self._config.table_properties)

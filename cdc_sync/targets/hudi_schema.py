@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import DataType
-from cdc_sync.spark.types import to_spark
+from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 RECORD, NAMESPACE = "record", "cdc_sync"
 KEY, COMMIT_TIME, FILE_NAME = "_hoodie_record_key", "_hoodie_commit_time", "_hoodie_file_name"
@@ -23,21 +23,7 @@ DELETED = "_hoodie_is_deleted"
 
 def held_type(type_: DataType) -> T.DataType:
     """Return the Spark type that a column reads back as: Avro has no 8 and 16 bit integers."""
-    return _held(to_spark(type_))
-
-
-def _held(type_: T.DataType) -> T.DataType:
-    match type_:
-        case T.ByteType() | T.ShortType():
-            return T.IntegerType()
-        case T.ArrayType():
-            return T.ArrayType(_held(type_.elementType), True)
-        case T.MapType():
-            return T.MapType(_held(type_.keyType), _held(type_.valueType), True)
-        case T.StructType():
-            return T.StructType([T.StructField(f.name, _held(f.dataType), True) for f in type_.fields])
-        case _:
-            return type_
+    return with_leaves(to_spark(type_), wide_integer, optional=True)
 
 
 def table_struct(schema: InternalSchema, mode: Mode) -> T.StructType:

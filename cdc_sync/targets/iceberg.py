@@ -15,14 +15,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
-from structlog import get_logger
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.migrate.names import held_migration, held_name, held_schema
+from cdc_sync.migrate.modes import METADATA, Mode, metadata_names
+from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.quote import quoted
@@ -30,16 +29,17 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import to_spark
-from cdc_sync.targets.base import MISSING_ROW, Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.iceberg_past import lineage, past_columns
 from cdc_sync.targets.iceberg_rewrite import kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg_schema import alter, widen
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
-from cdc_sync.targets.keyless import MissingRows, Writer, merge_whole_rows_statement, write_whole_rows
-from cdc_sync.targets.merge import merge_statement
+from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
+from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
+from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
@@ -88,7 +88,7 @@ class IcebergTarget:
         return TargetState(
             version=int(stamp) if stamp is not None else None,
             progress=progress_of(name, lineage(table)) if stamp is not None else None,
-            mode="append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert",
+            mode=_mode(table),
             rows=_rows(summary),
             size=int(summary.get("total-files-size") or 0),
             kept=kept_version(table),
@@ -134,7 +134,7 @@ class IcebergTarget:
         table = self._load(name)
         if table.properties().get(VERSION_PROPERTY) == str(migration.version):
             return
-        metadata = [label for label, _ in METADATA] if table.properties().get(MODE_PROPERTY) == "append" else []
+        metadata = metadata_names(_mode(table))
         stamp = VERSION_PROPERTY, str(migration.version)
         try:
             rows = converted_rows(self._spark.table(self._sql_name(name)), step, migration.schema, metadata)
@@ -166,7 +166,7 @@ class IcebergTarget:
             raise self._failure("empty", name, error) from error
 
     def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
-        metadata = [label for label, _ in METADATA] if batch.mode == "append" else []
+        metadata = metadata_names(batch.mode)
         columns = (rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
         writer = rows.select(*columns, *metadata).writeTo(self._sql_name(name))
         for key, value in properties.items():
@@ -182,12 +182,7 @@ class IcebergTarget:
             merge=lambda source: self._merge(source, statement, properties),
         )
         table = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
-        try:
-            missing = write_whole_rows(batch.rows, batch.schema, table, writer, require_rows=batch.require_rows)
-        except MissingRows as error:
-            raise TargetError(f"Cannot write {name}: {MISSING_ROW}") from error
-        if missing:
-            get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+        write_whole_rows(name, batch, table, writer)
 
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
@@ -208,14 +203,9 @@ class IcebergTarget:
         return states(lineage(self._load(name)), limit)
 
     def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
-        # A view name that no other thread or table uses; the data frame lives only as long as this merge.
-        view = f"cdc_sync_batch_{id(rows)}"
-        rows.createOrReplaceTempView(view)
-        try:
+        with viewed(rows) as view:
             text = statement(view)
             self._with_properties(properties, lambda: self._spark.sql(text))
-        finally:
-            self._spark.catalog.dropTempView(view)
 
     def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
@@ -224,7 +214,7 @@ class IcebergTarget:
         if progress is None:
             return  # no rows yet
         properties = {PROPERTY: marker_after_join(progress, step.version).to_text()}
-        by_key = bool(step.schema.primary_key) and table.properties().get(MODE_PROPERTY) != "append"
+        by_key = bool(step.schema.primary_key) and _mode(table) != "append"
         try:
             widen(self._jvm, table, step.schema.column(step.into).name, step.type)
             if not by_key:
@@ -324,20 +314,19 @@ class IcebergTarget:
         gateway = self._spark.sparkContext._gateway
         assert gateway is not None
         parts = gateway.new_array(self._jvm.java.lang.String, 2)
-        for index, part in enumerate(_held_parts(name)):
+        for index, part in enumerate(held_parts(name, ICEBERG.tables)):
             parts[index] = part
         return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of(parts)
 
     def _sql_name(self, name: TargetName) -> str:
-        return ".".join(quoted(part) for part in (self._catalog_name, *_held_parts(name)))
+        return ".".join(quoted(part) for part in (self._catalog_name, *held_parts(name, ICEBERG.tables)))
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
 
 
-def _held_parts(name: TargetName) -> tuple[str, str]:
-    """Return the parts of a table's name as folders of their own; a crafted one must not leave the warehouse."""
-    return held_name(name.namespace, ICEBERG.tables), held_name(name.name, ICEBERG.tables)
+def _mode(table: Any) -> Mode:
+    return "append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert"
 
 
 def _rows(summary: Any) -> int:

@@ -9,20 +9,20 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from structlog import get_logger
 
+from cdc_sync.errors import TargetError
+from cdc_sync.naming import TargetName
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.whole_rows import NET
+from cdc_sync.targets.base import MISSING_ROW, Batch
 
 _RANK = "rank"
 _BROADCAST_ROWS = 10_000
 """So few rows to look for are sent to every reader of the table; more would make it sort the whole table."""
-
-
-class MissingRows(Exception):
-    """The target holds fewer copies of a row than the batch takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +39,33 @@ class Writer:
     merge: Callable[[DataFrame], None]
 
 
-def write_whole_rows(
-    rows: DataFrame, schema: InternalSchema, table: DataFrame, writer: Writer, *, require_rows: bool
-) -> int:
+def write_whole_rows(name: TargetName, batch: Batch, table: DataFrame, writer: Writer) -> None:
     """Apply the contract of `spark.whole_rows.whole_rows` to a table, in one commit.
 
     The table is read just before, which is sound because nobody else writes it. Copies that stay are written again
-    beside the new rows, with what retired columns hold, which equality does not look at.
+    beside the new rows, with what retired columns hold, which equality does not look at. Copies to remove that are not
+    there are warned of.
 
     Args:
-        rows: the net counts.
-        schema: the head.
+        name: the table's, for messages.
+        batch: its rows are the net counts, its schema the head.
         table: `value_column(id)` of all columns of all rows, as they are now.
         writer: how to commit.
-        require_rows: fail if a copy to remove is not there.
-
-    Returns:
-        How many copies were to be removed and were not there.
 
     Raises:
-        MissingRows: if there are any and `require_rows` is set; nothing is written then.
+        TargetError: if a copy to remove is not there and `Batch.require_rows` is set; nothing is written then.
     """
-    rows = rows.persist()
+    missing = _write(batch, table, writer)
+    if missing is None:
+        raise TargetError(f"Cannot write {name}: {MISSING_ROW}")
+    if missing:
+        get_logger().warning("rows to delete were not there", table=str(name), rows=missing)
+
+
+def _write(batch: Batch, table: DataFrame, writer: Writer) -> int | None:
+    """Return how many copies were to be removed and were not there, None if that kept it from writing."""
+    schema = batch.schema
+    rows = batch.rows.persist()
     try:
         taken = rows.where(F.col(NET) < 0)
         distinct, wanted = taken.agg(F.count(NET), F.coalesce(-F.sum(NET), F.lit(0))).collect()[0]
@@ -71,8 +76,8 @@ def write_whole_rows(
         found = _found(table, F.broadcast(taken) if distinct <= _BROADCAST_ROWS else taken, schema).persist()
         try:
             removed = found.where(F.col(_RANK) <= -F.col(NET)).count()
-            if removed < wanted and require_rows:
-                raise MissingRows
+            if removed < wanted and batch.require_rows:
+                return None
             kept = found.where(F.col(_RANK) > -F.col(NET))
             if removed:
                 writer.merge(_merge_source(schema, taken=taken, inserted=(added, kept)))

@@ -17,13 +17,13 @@ from structlog import get_logger
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import MEMORY, Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.modes import Mode, metadata_names
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.spark.casting import converted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
-from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.types import literal, to_spark, with_leaves
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.spark.whole_rows import NET
 from cdc_sync.targets.base import (
@@ -37,7 +37,6 @@ from cdc_sync.targets.base import (
 )
 from cdc_sync.targets.keyless import comparable
 
-_METADATA = tuple(label for label, _ in METADATA)
 _Row = dict[int | str, Any]
 """Values by column id, so that renames and moves cost nothing; a changelog's metadata stands under its names."""
 _Rows = dict[tuple[Any, ...], _Row]
@@ -105,7 +104,7 @@ class MemoryTarget:
                     self._join(name, step, (said or {}).get(step.into))
                 case AlterTable():
                     table = self._tables[name]
-                    kept = {*(column.id for column in migration.schema.columns), *_METADATA}
+                    kept = {*(column.id for column in migration.schema.columns), *metadata_names(table.mode)}
                     rows = (
                         (key, {id_: value for id_, value in row.items() if id_ in kept})
                         for key, row in table.rows.items()
@@ -130,7 +129,7 @@ class MemoryTarget:
                 for column in held
             )
         )
-        labels = _METADATA if table.mode == "append" else ()
+        labels = metadata_names(table.mode)
         filled = _initials(step.filled)
         rows: _Rows = {}
         for (number, old), row in zip(table.rows.items(), _collected(name, values), strict=True):
@@ -223,8 +222,7 @@ class MemoryTarget:
         """Return the rows by column name, in column order, a changelog's metadata behind the source's columns."""
         table = self._tables[name]
         columns: list[tuple[str, int | str]] = [(column.name, column.id) for column in table.schema.columns]
-        if table.mode == "append":
-            columns += [(label, label) for label in _METADATA]
+        columns += [(label, label) for label in metadata_names(table.mode)]
         return [{label: row.get(id_) for label, id_ in columns} for row in table.rows.values()]
 
 
@@ -239,7 +237,7 @@ def _place(table: _Table, schema: InternalSchema, number: tuple[Any, ...], row: 
 
 def _write_numbered(name: TargetName, batch: Batch, after: _Rows, numbers: Iterator[int]) -> None:
     """Add rows; without a key, also take copies of rows away."""
-    metadata = _METADATA if batch.mode == "append" else ()
+    metadata = metadata_names(batch.mode)
     missing = 0
     for row in _collected(name, batch.rows):
         values = row.asDict(recursive=True)
@@ -298,17 +296,7 @@ def _collected(name: TargetName, rows: DataFrame) -> list[Row]:
 
 
 def _without_zone(type_: T.DataType) -> T.DataType:
-    match type_:
-        case T.TimestampType():
-            return T.TimestampNTZType()
-        case T.ArrayType():
-            return T.ArrayType(_without_zone(type_.elementType), type_.containsNull)
-        case T.MapType():
-            return T.MapType(_without_zone(type_.keyType), _without_zone(type_.valueType), type_.valueContainsNull)
-        case T.StructType():
-            return T.StructType([T.StructField(f.name, _without_zone(f.dataType), f.nullable) for f in type_.fields])
-        case _:
-            return type_
+    return with_leaves(type_, lambda leaf: T.TimestampNTZType() if isinstance(leaf, T.TimestampType) else leaf)
 
 
 def _session() -> SparkSession:

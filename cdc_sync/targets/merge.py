@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame
+
 from cdc_sync.quote import quoted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
+
+
+@contextmanager
+def viewed(rows: DataFrame) -> Iterator[str]:
+    """Have statements find rows as a view, whose name no other thread or table uses while the data frame lives."""
+    view = f"cdc_sync_batch_{id(rows)}"
+    rows.createOrReplaceTempView(view)
+    try:
+        yield view
+    finally:
+        rows.sparkSession.catalog.dropTempView(view)
 
 
 def merge_statement(table: str, view: str, batch: Batch) -> str:

@@ -1,0 +1,12 @@
+"""Where a table lies."""
+
+from __future__ import annotations
+
+from cdc_sync.migrate.namerules import NameRules
+from cdc_sync.migrate.names import held_name
+from cdc_sync.naming import TargetName
+
+
+def held_parts(name: TargetName, rules: NameRules) -> tuple[str, str]:
+    """Return the parts of a table's name as folders of their own; a crafted one must not leave the warehouse."""
+    return held_name(name.namespace, rules), held_name(name.name, rules)
