@@ -14,6 +14,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,10 @@ SPARK = "spark"
 ICEBERG = "iceberg"
 DELTA = "delta"
 HUDI = "hudi"
+S3 = "s3"
+TRINO = "trino"
 APICURIO = "apicurio"
+AVRO_CONVERTER = "avro-converter"
 
 # What the sets are resolved from; the closures are in the manifest.
 _ROOTS = {
@@ -49,14 +53,22 @@ _ROOTS = {
     ICEBERG: (
         "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
         "org.xerial:sqlite-jdbc:3.46.1.3",
+        "org.postgresql:postgresql:42.7.7",
     ),
     DELTA: ("io.delta:delta-spark_2.12:3.3.2",),
     HUDI: ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",),
+    S3: ("org.apache.iceberg:iceberg-aws-bundle:1.11.0",),
+    TRINO: (
+        "io.trino:trino-server-core:476:@tar.gz",
+        "io.trino:trino-iceberg:476:@zip",
+        "io.trino:trino-cli:476:executable@jar",
+    ),
+    AVRO_CONVERTER: ("io.apicurio:apicurio-registry-utils-converter:2.6.13.Final",),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
-_FORMATS = frozenset({ICEBERG, DELTA, HUDI})
-"""Sets of one table format each, for Spark's class path beside the set `spark`."""
-_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI})
+_FOR_SPARK = frozenset({ICEBERG, DELTA, HUDI, S3})
+"""Sets of one table format or kind of store each, for Spark's class path beside the set `spark`."""
+_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI, S3, TRINO, AVRO_CONVERTER})
 """Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4
@@ -103,12 +115,12 @@ def install(set_name: str) -> Path:
     return target
 
 
-def spark_jars(*formats: str) -> tuple[Path, ...]:
-    """The jars Spark needs besides its own, for `spark.jars`: Kafka source, Avro, and those of the table formats."""
+def spark_jars(*sets: str) -> tuple[Path, ...]:
+    """The jars Spark needs besides its own, for `spark.jars`: Kafka source, Avro, and those of formats and stores."""
     if not any(ivy.pyspark_jars().glob("spark-core_2.12-3.5.*.jar")):
         raise SetupError("Cannot use the pinned Spark jars: they are for PySpark 3.5, another version is installed")
-    sets = (SPARK, *(name for name in formats if name in _FORMATS))
-    return tuple(sorted(path for name in sets for path in install(name).glob("*.jar")))
+    wanted = (SPARK, *(name for name in sets if name in _FOR_SPARK))
+    return tuple(sorted(path for name in wanted for path in install(name).glob("*.jar")))
 
 
 def lock() -> str:
@@ -152,12 +164,17 @@ def _accept(artefact: Artefact, path: Path, files: Path) -> None:
 
 
 def _unpack(files: Path) -> None:
-    """Replaces tarballs by what they hold: a Connect plugin is a folder of jars."""
+    """Replaces archives by what they hold: a Connect plugin is a folder of jars, as is one of Trino."""
     for archive in files.glob("*.tar.gz"):
         with tarfile.open(archive) as tar:
             # The bytes are pinned; the filter (absent from early 3.10 releases) only silences later Pythons.
             tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
             tar.extractall(files)
+        archive.unlink()
+    for archive in files.glob("*.zip"):
+        # Not shutil.unpack_archive, which leaves out names with two dots in a row, as Trino has.
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(files)
         archive.unlink()
 
 
@@ -165,14 +182,14 @@ def _resolve(set_name: str) -> tuple[Artefact, ...]:
     roots = tuple(Artefact.parse(root) for root in _ROOTS[set_name])
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        # A root with a classifier is a bundle that holds its dependencies; Hudi's does too, but for one that Spark has.
-        is_bundle = set_name == HUDI or any(root.classifier for root in roots)
+        # An archive is a bundle that holds its dependencies; Hudi's jar does too, but for one that Spark has.
+        is_bundle = set_name == HUDI or any(root.extension != "jar" for root in roots)
         _run_all([ivy.start(roots, folder, transitive=not is_bundle)])
         found = ivy.all_retrieved(folder)
         if missing := {(r.group, r.name) for r in roots} - {(f.group, f.name) for f in found}:
             log = (folder / "ivy.log").read_text(errors="replace")[-2000:]
             raise SetupError(f"Cannot resolve {sorted(missing)}. Ivy said:\n{log}")
-        for_spark = set_name == SPARK or set_name in _FORMATS
+        for_spark = set_name == SPARK or set_name in _FOR_SPARK
         shipped = {path.name for path in ivy.pyspark_jars().glob("*.jar")} if for_spark else set()
         return tuple(
             replace(artefact, sha256=sha256_of(ivy.retrieved(artefact, folder)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cdc_sync.errors import SetupError
@@ -23,11 +24,12 @@ _LINES = {
 }
 LOCKED_PYSPARK = "3.5.7"
 """For this version every jar is pinned by checksum in `local/jars.lock`; other versions resolve coordinates."""
-_SQLITE = "org.xerial:sqlite-jdbc:3.46.1.3"
+_JDBC = ("org.xerial:sqlite-jdbc:3.46.1.3", "org.postgresql:postgresql:42.7.7")
+"""Drivers of the databases that Iceberg's catalog of type jdbc may lie in."""
 
 
-def coordinates(pyspark_version: str, table_format: str) -> tuple[str, ...]:
-    """Return the Maven coordinates of Kafka, Avro and what a table format needs.
+def coordinates(pyspark_version: str, sets: Collection[str]) -> tuple[str, ...]:
+    """Return the Maven coordinates of Kafka, Avro and what a table format and its store need (`formats.jar_sets`).
 
     Raises:
         SetupError: for a Spark line without known connectors; `spark.packages` in the configuration overrides.
@@ -43,13 +45,11 @@ def coordinates(pyspark_version: str, table_format: str) -> tuple[str, ...]:
     spark = tuple(
         f"org.apache.spark:{name}_{found.scala}:{pyspark_version}" for name in ("spark-sql-kafka-0-10", "spark-avro")
     )
-    match table_format:
-        case "iceberg":
-            runtime = f"org.apache.iceberg:iceberg-spark-runtime-{line}_{found.scala}:{found.iceberg}"
-            return (*spark, runtime, _SQLITE)
-        case "delta":
-            return (*spark, f"io.delta:delta-spark_{found.scala}:{found.delta}")
-        case "hudi":
-            return (*spark, f"org.apache.hudi:hudi-spark{line}-bundle_{found.scala}:{found.hudi}")
-        case _:
-            return spark
+    runtime = f"org.apache.iceberg:iceberg-spark-runtime-{line}_{found.scala}:{found.iceberg}"
+    needed = {
+        "iceberg": (runtime, *_JDBC),
+        "s3": (f"org.apache.iceberg:iceberg-aws-bundle:{found.iceberg}",),
+        "delta": (f"io.delta:delta-spark_{found.scala}:{found.delta}",),
+        "hudi": (f"org.apache.hudi:hudi-spark{line}-bundle_{found.scala}:{found.hudi}",),
+    }
+    return (*spark, *(jar for name in sets for jar in needed.get(name, ())))

@@ -10,8 +10,22 @@ CLASSES = {
     "iceberg": "org.apache.iceberg.spark.SparkCatalog",
     "delta": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "hudi": "org.apache.hudi.client.SparkRDDWriteClient",
+    "s3": "org.apache.iceberg.aws.s3.S3FileIO",
 }
-"""A class that is on the class path if a format's jars are."""
+"""A class that is on the class path if the jars of a format or store are."""
+_FILE_IO = "io-impl"
+
+
+def jar_sets(target: Target) -> tuple[str, ...]:
+    """Return what a target needs jars for: its format, and the store that its files lie in."""
+    if target.format == "iceberg" and _file_io(target.catalog) == CLASSES["s3"]:
+        return target.format, "s3"
+    return (target.format,)
+
+
+def _file_io(catalog: Catalog) -> object:
+    """Return the class that reads and writes files, None for Iceberg's own choice: Hadoop's, which here has no S3."""
+    return catalog.properties.get(_FILE_IO, CLASSES["s3"] if catalog.warehouse.startswith("s3://") else None)
 
 
 def format_settings(target: Target) -> dict[str, str]:
@@ -73,5 +87,7 @@ def catalog_settings(catalog: Catalog) -> dict[str, str]:
         settings[f"{prefix}.uri"] = catalog.service
     if catalog.type == "jdbc":
         settings[f"{prefix}.jdbc.schema-version"] = "V1"
+    if (file_io := _file_io(catalog)) is not None:
+        settings[f"{prefix}.{_FILE_IO}"] = str(file_io)
     settings |= {f"{prefix}.{key}": value for key, value in catalog.properties.items()}
     return settings

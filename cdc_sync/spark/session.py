@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import pyspark
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Config
+from cdc_sync.config import Config, Target
 from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
-from cdc_sync.spark.formats import CLASSES, format_settings
+from cdc_sync.spark.formats import CLASSES, format_settings, jar_sets
 from cdc_sync.spark.gateway import remember_names
+
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+"""Environment variable: set where `spark-submit` started the JVM and then this process."""
 
 
 def build_session(config: Config) -> SparkSession:
@@ -27,17 +32,27 @@ def build_session(config: Config) -> SparkSession:
     builder = SparkSession.builder.appName(f"cdc_sync {config.pipeline.name}")
     if config.spark.master is not None:
         builder = builder.master(config.spark.master)
-    settings = _defaults() | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
-    for key, value in settings.items():
+    for key, value in _settings(config, given=_submitted()).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     _silence_expected(spark)
     for key, value in _REQUIRED.items():
         spark.conf.set(key, value)
-    _check_connectors(spark, config.target.format)
+    _check_connectors(spark, config.target)
     remember_names(spark._jvm)
     return spark
+
+
+def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration's settings, those the job relies on, and defaults where nothing is `given`."""
+    defaults = {key: value for key, value in _defaults().items() if key not in given}
+    return defaults | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
+
+
+def _submitted() -> dict[str, str]:
+    """Return the settings that `spark-submit` was given; there are none where it did not start this process."""
+    return dict(SparkConf().getAll()) if _GATEWAY in os.environ else {}
 
 
 def activate(spark: SparkSession) -> None:
@@ -89,21 +104,21 @@ def _silence_expected(spark: SparkSession) -> None:
 
 
 def _connectors(config: Config) -> dict[str, str]:
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if _GATEWAY in os.environ:
         return {}  # spark-submit started the JVM, and what is on its class path was said there
     if config.spark.jars:
         return {"spark.jars": ",".join(config.spark.jars)}
     if config.spark.packages is not None:
         return {"spark.jars.packages": ",".join(config.spark.packages)} if config.spark.packages else {}
     if pyspark.__version__ == LOCKED_PYSPARK:
-        return {"spark.jars": ",".join(str(path) for path in spark_jars(config.target.format))}
-    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__, config.target.format))}
+        return {"spark.jars": ",".join(str(path) for path in spark_jars(*jar_sets(config.target)))}
+    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__, jar_sets(config.target)))}
 
 
-def _check_connectors(spark: SparkSession, table_format: str) -> None:
+def _check_connectors(spark: SparkSession, target: Target) -> None:
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     needed = ["org.apache.spark.sql.kafka010.KafkaSourceProvider"]
-    needed += [CLASSES[table_format]] if table_format in CLASSES else []
+    needed += [CLASSES[name] for name in jar_sets(target) if name in CLASSES]
     for name in needed:
         try:
             loader.loadClass(name)
@@ -111,5 +126,5 @@ def _check_connectors(spark: SparkSession, table_format: str) -> None:
             raise SetupError(
                 f"Cannot start: {name} is not on Spark's class path. Leave spark.packages unset to have the pinned "
                 "connectors fetched, or list their jars under spark.jars; with spark-submit, give "
-                f"--packages {','.join(coordinates(pyspark.__version__, table_format))}"
+                f"--packages {','.join(coordinates(pyspark.__version__, jar_sets(target)))}"
             ) from error

@@ -22,7 +22,11 @@ JOB = f"cdc-sync:{metadata.version('cdc-sync')}"
 KAFKA = "cdc-sync-kafka:4.3.1"
 CONNECT = "cdc-sync-connect:3.6.1"
 POSTGRES = "cdc-sync-postgres:15"
-IMAGES = (JOB, KAFKA, CONNECT, POSTGRES)
+REGISTRY = "cdc-sync-registry:3.3.3"
+STORE = "cdc-sync-store:1.75.2"
+TRINO = "cdc-sync-trino:476"
+SERVICES = (KAFKA, CONNECT, POSTGRES, REGISTRY, STORE, TRINO)
+IMAGES = (JOB, *SERVICES)
 
 _LABEL = "cdc_sync.tests"
 """On all that tests make; its value is the process that made it, by which what a dead one left is known."""
@@ -99,6 +103,13 @@ def for_containers(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o777)
     return folder
+
+
+def is_healthy(container: DockerContainer) -> bool:
+    """Return what a container's own health check found last."""
+    found = container.get_wrapped_container()
+    found.reload()
+    return bool(found.attrs["State"]["Health"]["Status"] == "healthy")
 
 
 def wait_for(condition: Callable[[], bool], *, patience: float = 60.0) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from testcontainers.core.container import DockerContainer
@@ -21,7 +23,7 @@ from tests.containers import engine
 
 PREFIX = "shop"
 SCHEMA = "inv"
-_PASSWORD = "of-a-test"
+PASSWORD = "of-a-test"
 _START = 120
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For JVMs that live for a minute: they start sooner."""
@@ -36,9 +38,9 @@ class Shop:
         self.network = network
         self.kafka = engine.container(engine.KAFKA, network, alias="kafka").with_env("ADVERTISED_HOST", "kafka")
         self.postgres = engine.container(engine.POSTGRES, network, alias="postgres").with_exposed_ports(5432)
-        self.postgres.with_envs(POSTGRES_PASSWORD=_PASSWORD, POSTGRES_DB=PREFIX)
+        self.postgres.with_envs(POSTGRES_PASSWORD=PASSWORD, POSTGRES_DB=PREFIX)
         self.connect = engine.container(engine.CONNECT, network, alias="connect").with_exposed_ports(8083)
-        self.connect.with_envs(BOOTSTRAP_SERVERS="kafka:9092", SOURCE_PASSWORD=_PASSWORD)
+        self.connect.with_envs(BOOTSTRAP_SERVERS="kafka:9092", SOURCE_PASSWORD=PASSWORD)
         for service in self._services():
             service.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(_START))
 
@@ -48,7 +50,7 @@ class Shop:
             service.start()
         with self.source() as source:
             source.execute([f"create schema {SCHEMA}"])
-        self._capture()
+        self.capture(PREFIX, schema=SCHEMA)
 
     def stop(self) -> None:
         """Remove all."""
@@ -76,35 +78,59 @@ class Shop:
         listed = "\n".join(different[:10])
         raise AssertionError(f"{table} is not equal after {timeout:g} s:\n{listed}\nThe job said:\n{log()[-4000:]}")
 
+    def capture(self, prefix: str, *, schema: str, converter: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Have Debezium capture a schema's tables and what tells of their changes.
+
+        Args:
+            prefix: of the topics, and the name of all it makes.
+            schema: of the tables.
+            converter: settings of another converter than that for JSON, by what stands behind `value.converter`.
+        """
+        settings = postgres_connector(prefix, port=5432) | {
+            "database.hostname": "postgres",
+            "database.dbname": PREFIX,
+            "database.password": "${env:SOURCE_PASSWORD}",
+            "schema.include.list": schema,
+        }
+        if converter:
+            settings = {name: value for name, value in settings.items() if ".converter" not in name}
+            settings["schema.name.adjustment.mode"] = "avro"
+            settings |= {
+                f"{part}.converter{name}": value for part in ("key", "value") for name, value in converter.items()
+            }
+        body = json.dumps({"name": prefix, "config": settings}).encode()
+        url = f"http://{self.address(self.connect, 8083)}/connectors"
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        try:
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=90).close()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"Connect says {error.code}: {error.read().decode()[:2000]}") from error
+        install_ddl_capture(self._dsn(), slot=prefix)
+
+    @staticmethod
+    def address(container: DockerContainer, port: int) -> str:
+        """Return where the host reaches a port of a container."""
+        return f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
+
     def _services(self) -> tuple[DockerContainer, ...]:
         return (self.postgres, self.kafka, self.connect)
 
     def _dsn(self) -> str:
-        host, port = self.postgres.get_container_host_ip(), self.postgres.get_exposed_port(5432)
-        return f"host={host} port={port} user=postgres password={_PASSWORD} dbname={PREFIX}"
-
-    def _capture(self) -> None:
-        settings = postgres_connector(PREFIX, port=5432) | {
-            "database.hostname": "postgres",
-            "database.dbname": PREFIX,
-            "database.password": "${env:SOURCE_PASSWORD}",
-        }
-        url = f"http://{self.connect.get_container_host_ip()}:{self.connect.get_exposed_port(8083)}/connectors"
-        body = json.dumps({"name": PREFIX, "config": settings}).encode()
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=90):
-            pass
-        install_ddl_capture(self._dsn(), slot=PREFIX)
+        host, port = self.address(self.postgres, 5432).split(":")
+        return f"host={host} port={port} user=postgres password={PASSWORD} dbname={PREFIX}"
 
 
-def configuration(warehouse: Path, *, name: str = "containers", more: str = "") -> str:
-    """Return the configuration of a job over the shop's tables."""
+def configuration(
+    warehouse: Path, *, name: str = "containers", prefix: str = PREFIX, catalog: str | None = None, more: str = ""
+) -> str:
+    """Return the configuration of a job over the tables under a prefix; a catalog's text stands for an embedded one."""
+    topics = rf"{prefix}\.{SCHEMA}\..*" if prefix == PREFIX else rf"{prefix}\.[^.]*\..*"
     return f"""
 pipeline: {{name: {name}, state: /var/lib/cdc_sync}}
-kafka: {{bootstrap_servers: 'kafka:9092', topic_pattern: '{PREFIX}\\.{SCHEMA}\\..*'}}
-evidence: {{messages: [{PREFIX}.message]}}
+kafka: {{bootstrap_servers: 'kafka:9092', topic_pattern: '{topics}'}}
+evidence: {{messages: [{prefix}.message]}}
 tables: [{{pattern: '.*'}}]
-target: {{catalog: {{warehouse: '{warehouse}'}}}}
+target: {{catalog: {catalog or f"{{warehouse: '{warehouse}'}}"}}}
 {more}
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -17,13 +17,12 @@ _FILE = engine.ROOT / "docker" / "compose.yaml"
 _PIPELINE = "/etc/cdc_sync/pipeline.yaml"
 _ALTER = "alter table inv.orders rename customer to buyer; insert into inv.orders (buyer) values ('Barbara')"
 
-_JOB = [f"com.docker.compose.project={engine.PROJECT}", "com.docker.compose.service=job"]
-
+_PROFILES = ("--profile", "registry", "--profile", "trino")
 Compose = Callable[..., str]
 
 
-@pytest.fixture
-def compose(tmp_path: Path) -> Iterator[Compose]:
+@pytest.fixture(scope="module")
+def compose(_engine: None) -> Iterator[Compose]:
     """Runs a command of Docker Compose in a project of this run's own; what it started is removed."""
     program = _program()
 
@@ -34,25 +33,40 @@ def compose(tmp_path: Path) -> Iterator[Compose]:
         return done.stdout
 
     yield run
-    run("down", "-v")
+    run(*_PROFILES, "down", "-v")
 
 
 def test_a_table_follows_an_alter_within_a_minute(compose: Compose) -> None:
     compose("up", "-d")
-    assert engine.wait_for(lambda: "batch written" in _log(), patience=180), _log()
+    assert engine.wait_for(partial(_has_written, "job"), patience=180), _log("job")
 
     compose("exec", "-T", "postgres", "psql", "-q", "-U", "postgres", "shop", "-c", _ALTER)
 
-    assert engine.wait_for(lambda: _log().count("batch written") == 2, patience=60), _log()
+    assert engine.wait_for(partial(_has_written, "job", 2), patience=60), _log("job")
     history = compose("exec", "-T", "job", "cdc-sync", "history", _PIPELINE)
     assert "customer" in history
     assert "buyer" in history
     compose("exec", "-T", "job", "python3", "-I", "-S", "/opt/cdc_sync/health.py")
 
 
-def _log() -> str:
-    (job,) = engine.client().containers.list(filters={"label": _JOB})
-    return str(job.logs().decode())
+def test_profiles_add_avro_an_s3_store_and_an_engine_that_reads_it(compose: Compose) -> None:
+    compose(*_PROFILES, "up", "-d")
+
+    for job in ("job-avro", "job-s3"):
+        assert engine.wait_for(partial(_has_written, job), patience=180), _log(job)
+    # The test before may have renamed the column.
+    question = "select * from inv.orders where id = 1"
+    assert compose(*_PROFILES, "exec", "-T", "trino", "trino", "--execute", question) == '"1","Ada","12.50"\n'
+
+
+def _has_written(job: str, batches: int = 1) -> bool:
+    return _log(job).count("batch written") >= batches
+
+
+def _log(service: str) -> str:
+    labels = [f"com.docker.compose.project={engine.PROJECT}", f"com.docker.compose.service={service}"]
+    (container,) = engine.client().containers.list(filters={"label": labels})
+    return str(container.logs().decode())
 
 
 def _program() -> list[str]:

