@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.containers import engine, layers
 from tests.containers.job import CONFIGURATION, STATE
@@ -53,6 +54,14 @@ def test_it_runs_as_nobody_special_and_can_write_to_its_volumes_only() -> None:
 
 def test_it_holds_no_program_that_changes_the_user() -> None:
     assert _run(["-c", "find / -xdev -perm /6000 -type f 2>/dev/null; true"], entrypoint="sh") == ""
+
+
+def test_the_program_that_the_spark_operator_is_told_to_start_is_there() -> None:
+    documents = yaml.safe_load_all((engine.ROOT / "docker" / "kubernetes" / "spark-application.yaml").read_text())
+    (application,) = (document for document in documents if document["kind"] == "SparkApplication")
+    program = application["spec"]["mainApplicationFile"].removeprefix("local://")
+
+    assert "Usage" in _run(["python", program, "--help"])
 
 
 def test_it_says_what_it_is() -> None:
