@@ -192,6 +192,24 @@ def resync(
 
 
 @app.command()
+def verify(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str | None, typer.Argument(help="database.schema.table, or its end.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many differences to list of each table.")] = 20,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compare one table, or all, with the source database; only reads, also while the job runs.
+
+    Ends with 0 if all rows are equal, with 2 if some differ, with 5 if a table could not be compared, and with 4 if
+    what differs may only be on its way.
+    """
+    command = functools.partial(commands.verify, table=table, limit=limit)
+    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+
+
+@app.command()
 def diff(
     ctx: typer.Context,
     config: ConfigPath,

@@ -1,6 +1,6 @@
 """What the command line can do, as plain functions that return values.
 
-Only `run`, `plan`, `replay` and `demo` start a JVM; everything they need is imported inside them.
+Only `run`, `plan`, `verify`, `replay` and `demo` start a JVM; everything they need is imported inside them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cdc_sync.history.store import HistoryStore
     from cdc_sync.job import RunReport
     from cdc_sync.replay import ReplayReport
+    from cdc_sync.verify.report import Verified
 
 _STATUS_PATIENCE = timedelta(seconds=3)
 """How long `status` waits for Kafka, once: it must answer when Kafka is the thing that is down."""
@@ -166,6 +167,23 @@ def plan(config: Config) -> Plan:
     from cdc_sync.preview import preview
 
     return preview(config)
+
+
+def verify(config: Config, table: str | None = None, *, limit: int) -> Verified:
+    """Compare source tables with their targets, one or all; nothing is written anywhere.
+
+    Args:
+        limit: how many rows that differ are listed of each table.
+
+    Raises:
+        ConfigError: if the configuration names no source database.
+        SetupError: if it cannot be read.
+    """
+    from cdc_sync.verify.tables import verify as verify_
+
+    store = _history_store(config)
+    tables = tuple(sorted(store.tables())) if table is None else (_find_table(store, table),)
+    return verify_(config, tables, limit=limit, named=table is not None)
 
 
 def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:

@@ -25,6 +25,8 @@ from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.resync import ResyncAsked
 from cdc_sync.state import QuarantineCount
+from cdc_sync.verify.report import Verified
+from cdc_sync.verify.text import lines
 from cdc_sync.wording import Phrase
 
 _WIDTH = 200
@@ -100,6 +102,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _status(value, secrets)
         case Plan():
             yield from _plan(value)
+        case Verified():
+            yield from lines(value)
         case DemoReport():
             yield from parts(value)
         case CaptureResult():

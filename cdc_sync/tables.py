@@ -13,10 +13,10 @@ from cdc_sync.context import Context
 from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.limits import Window, too_many_tables
-from cdc_sync.migrate.names import held_name
-from cdc_sync.naming import Route, TargetName, check_routes
+from cdc_sync.naming import Route, check_routes
 from cdc_sync.stops import Pause
 from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.place import held_target
 
 
 class Tables:
@@ -81,9 +81,7 @@ class Tables:
         if wanted is None:
             get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
             return None
-        rules, target = self._context.target.capabilities.tables, wanted.target
-        held = TargetName(namespace=held_name(target.namespace, rules), name=held_name(target.name, rules))
-        return replace(wanted, target=held)
+        return replace(wanted, target=held_target(wanted.target, self._context.target.capabilities.tables))
 
     def _make(self, table: TableId) -> TableSync | None:
         wanted = self.route_of(table)

@@ -26,7 +26,15 @@ MAX_MESSAGE_BYTES = 20 * 1024 * 1024
 
 if os.environ.get("CDC_SYNC_WITHOUT_PYSPARK"):
     # Proves that everything that is not marked runs where there is no Spark: importing it fails.
-    collect_ignore = ["spark", "targets", "faults", "corpus/test_corpus.py"]
+    collect_ignore = [
+        "spark",
+        "targets",
+        "faults",
+        "corpus/test_corpus.py",
+        "verify/test_captures.py",
+        "verify/test_types.py",
+        "verify/test_verify.py",
+    ]
 
     class _Refuses:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:

@@ -30,6 +30,20 @@ PURE = (
     "cdc_sync.testing",
     "cdc_sync.quote",
     "cdc_sync.spark.connectors",
+    "cdc_sync.verify.columns",
+    "cdc_sync.verify.compare",
+    "cdc_sync.verify.dialect",
+    "cdc_sync.verify.differences",
+    "cdc_sync.verify.forms",
+    "cdc_sync.verify.mysql_sql",
+    "cdc_sync.verify.postgres_sql",
+    "cdc_sync.verify.queries",
+    "cdc_sync.verify.ranges",
+    "cdc_sync.verify.report",
+    "cdc_sync.verify.settle",
+    "cdc_sync.verify.sides",
+    "cdc_sync.verify.spark_sql",
+    "cdc_sync.verify.text",
 )
 REFUSED = ("pyspark", "py4j", "confluent_kafka", "pydantic", "obstore", "fastavro", "yaml", "structlog")
 

@@ -240,6 +240,25 @@ class Connector(_Section):
     flattened: Flattened | None = None
 
 
+def _check_no_password(dsn: str, otherwise: str) -> None:
+    if not isinstance(dsn, Secret) and re.search(r"password\s*=|://[^/@]*:[^/@]*@", dsn):
+        problem(f"holds a password in plain text; write ${{env:NAME}} or ${{file:PATH}}, or {otherwise}", "dsn")
+
+
+class SourceDatabase(_Section):
+    """The source database, where something is asked of it directly."""
+
+    dsn: Text
+    password: Text | None = None
+
+    @model_validator(mode="after")
+    def _no_password_in_the_file(self) -> SourceDatabase:
+        _check_no_password(self.dsn, "use source.password")
+        if self.password is not None and not isinstance(self.password, Secret):
+            problem("stands in plain text; write ${env:NAME} or ${file:PATH}", "password")
+        return self
+
+
 class SourceCatalogue(_Section):
     """A source database whose catalogue is read; only Postgres has one that helps."""
 
@@ -249,8 +268,7 @@ class SourceCatalogue(_Section):
 
     @model_validator(mode="after")
     def _no_password_in_the_file(self) -> SourceCatalogue:
-        if not isinstance(self.dsn, Secret) and re.search(r"password\s*=|://[^/@]*:[^/@]*@", self.dsn):
-            problem("holds a password in plain text; write ${env:NAME} or ${file:PATH}, or set PGPASSWORD", "dsn")
+        _check_no_password(self.dsn, "set PGPASSWORD")
         return self
 
 
@@ -332,6 +350,13 @@ class Job(_Section):
     parallel_tables: Annotated[int, Field(ge=1, le=64)] = 4
 
 
+class Verify(_Section):
+    """How `cdc-sync verify` goes about it."""
+
+    settle: Duration = timedelta(seconds=30)
+    rows_in_memory: Annotated[int, Field(ge=256, le=10_000_000)] = 20_000
+
+
 class Limits(_Section):
     """What is refused because no sane source sends it."""
 
@@ -359,11 +384,13 @@ class Config(_Section):
     kafka: Kafka
     registry: Registry | None = None
     connector: Connector = Connector()
+    source: SourceDatabase | None = None
     evidence: Evidence = Evidence()
     tables: tuple[TableRule, ...]
     policy: PolicyDefaults = PolicyDefaults()
     target: Target = Field(default_factory=Target)
     job: Job = Job()
+    verify: Verify = Verify()
     limits: Limits = Limits()
     spark: Spark = Spark()
 

@@ -10,3 +10,9 @@ from cdc_sync.naming import TargetName
 def held_parts(name: TargetName, rules: NameRules) -> tuple[str, str]:
     """Return the parts of a table's name as folders of their own; a crafted one must not leave the warehouse."""
     return held_name(name.namespace, rules), held_name(name.name, rules)
+
+
+def held_target(name: TargetName, rules: NameRules) -> TargetName:
+    """Return the name that a table is found by in the target."""
+    namespace, table = held_parts(name, rules)
+    return TargetName(namespace=namespace, name=table)

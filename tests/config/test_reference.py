@@ -63,6 +63,7 @@ def _validated(model: type[BaseModel]) -> BaseModel | None:
         "TableRule": {"table": "d.s.t"},
         "Registry": {"url": "http://r:1"},
         "SourceCatalogue": {"dsn": "host=db"},
+        "SourceDatabase": {"dsn": "host=db"},
     }
     return None if model is Config else model(**required.get(model.__name__, {}))
 

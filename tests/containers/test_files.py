@@ -36,7 +36,7 @@ def test_the_image_gets_every_package_that_the_project_needs() -> None:
     needed = set()
     for line in metadata.requires("cdc-sync") or ():
         requirement, _, marker = line.partition(";")
-        if not marker or "postgres" in marker:
+        if not marker or "postgres" in marker or "mysql" in marker:
             needed.add(re.split(r"[=<>~\[ ]", requirement)[0])
 
     assert needed - shipped == {"cdc-sync"} & needed
