@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyspark
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, Target
@@ -52,7 +52,10 @@ def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
 
 def _submitted() -> dict[str, str]:
     """Return the settings that `spark-submit` was given; there are none where it did not start this process."""
-    return dict(SparkConf().getAll()) if _GATEWAY in os.environ else {}
+    if _GATEWAY not in os.environ:
+        return {}
+    SparkContext._ensure_initialized()  # before there is a JVM, a SparkConf is empty
+    return dict(SparkConf().getAll())
 
 
 def activate(spark: SparkSession) -> None:

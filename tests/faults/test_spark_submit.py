@@ -52,5 +52,5 @@ def test_it_runs_under_spark_submit_with_the_settings_given_there(
 
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert_equal(lake, source)
-    (log,) = events.iterdir()
+    (log,) = events.glob("local-*")
     assert '"spark.sql.shuffle.partitions":"3"' in log.read_text()
