@@ -7,7 +7,6 @@ on a target that only keeps the steps. What is left out are the rows: they are c
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -26,7 +25,7 @@ from cdc_sync.progress import Progress
 from cdc_sync.reports import Plan, PlannedTable, table_history
 from cdc_sync.spark.session import build_session
 from cdc_sync.tablesync import TableSync
-from cdc_sync.targets.base import open_target
+from cdc_sync.targets.base import makes_catalog, open_target
 from cdc_sync.targets.draft import DraftTarget
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.write import WritePlan
@@ -96,10 +95,8 @@ def _run(context: Context, ends: Offsets) -> SyncJob:
 
 
 def _draft(config: Config, spark: SparkSession) -> DraftTarget:
-    """Open the target to look at it; an embedded catalog that is not there yet would be made by opening it."""
-    catalog = config.target.catalog
-    embedded = config.target.format == "iceberg" and catalog.type == "jdbc" and catalog.uri is None
-    if embedded and not (Path(catalog.warehouse) / "catalog.db").exists():
+    """Open the target to look at it; an embedded catalog that is not there yet is not made."""
+    if makes_catalog(config.target):
         return DraftTarget(MemoryTarget(), FORMATS[config.target.format])
     real = open_target(config.target, spark)
     return DraftTarget(real, real.capabilities)

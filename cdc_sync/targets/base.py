@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -164,6 +165,13 @@ class Target(Protocol):
         The state before the first commit is the last of them, where nothing up to there has been forgotten.
         """
         ...
+
+
+def makes_catalog(config: TargetConfig) -> bool:
+    """Whether opening the target would make a catalog: an embedded one, an SQLite file, that is not there yet."""
+    catalog = config.catalog
+    embedded = config.format == "iceberg" and catalog.type == "jdbc" and catalog.uri is None
+    return embedded and not (Path(catalog.warehouse) / "catalog.db").exists()
 
 
 def open_target(config: TargetConfig, spark: SparkSession) -> Target:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 from structlog import get_logger
@@ -20,7 +19,7 @@ from cdc_sync.naming import Route, TargetName
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.session import build_session
 from cdc_sync.state import StateStore, TableStatus
-from cdc_sync.targets.base import Target, TargetState, open_target
+from cdc_sync.targets.base import Target, TargetState, makes_catalog, open_target
 from cdc_sync.targets.place import held_target
 from cdc_sync.verify.columns import Compared, pair_columns
 from cdc_sync.verify.compare import compare
@@ -179,9 +178,7 @@ class _Verifier:
 
     def _target(self) -> Target | None:
         """Return the target; None where opening it would make an embedded catalog."""
-        catalog = self._config.target.catalog
-        embedded = self._config.target.format == "iceberg" and catalog.type == "jdbc" and catalog.uri is None
-        if embedded and not (Path(catalog.warehouse) / "catalog.db").exists():
+        if makes_catalog(self._config.target):
             return None
         if self._opened is None:
             self._opened = open_target(self._config.target, self._spark)

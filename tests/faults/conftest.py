@@ -2,14 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from cdc_sync.config import Config
-from cdc_sync.job import RunReport
 from cdc_sync.local.kafka import KafkaServer
-from tests.faults.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from cdc_sync.job import RunReport
+    from tests.faults.pipeline import Pipeline
 
 
 class NewPipeline(Protocol):
@@ -20,6 +22,8 @@ class NewPipeline(Protocol):
 
 @pytest.fixture
 def pipeline(kafka: KafkaServer, tmp_path: Path, run_once: Callable[[Config], RunReport]) -> NewPipeline:
+    from tests.faults.pipeline import Pipeline
+
     def make(prefix: str, *, rules: str = "[{pattern: '.*'}]", settings: str = "", format: str = "iceberg") -> Pipeline:
         return Pipeline(
             folder=tmp_path,

@@ -10,21 +10,17 @@ import stamina
 import structlog
 
 from cdc_sync.cli import main
-from cdc_sync.config import Config
-from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.mariadb import MariadbServer
 from cdc_sync.local.ports import free_ports
 from tests.cli.conftest import cdc_sync, config
 from tests.cli.runner import CommandLine, Ran
+from tests.faults.conftest import pipeline
 from tests.postgres import postgres_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cdc_sync.job import RunReport
-    from tests.faults.conftest import NewPipeline
-
-__all__ = ["cdc_sync", "config"]
+__all__ = ["cdc_sync", "config", "pipeline"]
 
 
 @pytest.fixture(scope="session")
@@ -64,21 +60,3 @@ def verify(capsys: pytest.CaptureFixture[str], spark: Callable[[], None]) -> Ite
     yield run
     structlog.reset_defaults()
     stamina.instrumentation.set_on_retry_hooks(None)
-
-
-@pytest.fixture
-def pipeline(kafka: KafkaServer, tmp_path: Path, run_once: Callable[[Config], RunReport]) -> NewPipeline:
-    from tests.faults.pipeline import Pipeline
-
-    def make(prefix: str, *, rules: str = "[{pattern: '.*'}]", settings: str = "", format: str = "iceberg") -> Pipeline:
-        return Pipeline(
-            folder=tmp_path,
-            servers=kafka.bootstrap_servers,
-            prefix=prefix,
-            run_once=run_once,
-            rules=rules,
-            settings=settings,
-            format=format,
-        )
-
-    return make
