@@ -146,18 +146,21 @@ def test_rows_on_their_way_are_waited_for_and_rows_that_keep_changing_are_no_dif
     table.insert(k="busy", v="0")
     produce(table.topic, table.records)
     lake.run()
-    stop = threading.Event()
+    started, stop = threading.Event(), threading.Event()
 
     def change() -> None:
         with psycopg.connect(postgres_dsn, autocommit=True) as own:
             number = 1
-            while not stop.wait(0.1):
+            while not stop.is_set():
                 own.execute("update words set v = %s where k = 'busy'", (str(number),))
                 number += 1
+                started.set()
+                stop.wait(0.1)
 
     thread = threading.Thread(target=change)
     thread.start()
     try:
+        assert started.wait(30)
         ran = verify(written(lake), "words")
     finally:
         stop.set()
