@@ -33,8 +33,9 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PARTITION, PROBLEM, VALUE
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, VALUE
 from cdc_sync.spark.compile import convert, unchangeable
+from cdc_sync.spark.conditions import by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_with_problem
@@ -317,23 +318,14 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: boo
     """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
     problem = F.col(PROBLEM)
     if bounds:
-        problem = F.coalesce(problem, F.when(F.col(LSN) > _of_partition(bounds), F.lit(_ABOVE_BOUND)))
+        problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
     if append:
         # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
-        new = (F.col(OP) == "c") & (F.col(LSN) > _of_partition(seen_before(plan.progress, plan.ranges) or {}))
+        new = (F.col(OP) == "c") & (F.col(LSN) > by_partition(seen_before(plan.progress, plan.ranges) or {}))
         problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(_NOT_APPENDABLE)))
     return converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
     )
-
-
-def _of_partition(lsns: Lsns) -> Column:
-    """Return the record's partition's LSN, NULL where there is none.
-
-    An array, because a number would stand in the generated code, which then had to be compiled anew for each batch.
-    """
-    by_partition = [lsns.get(partition) for partition in range(max(lsns, default=0) + 1)]
-    return F.get(F.array(*(F.lit(lsn).cast("bigint") for lsn in by_partition)), F.col(PARTITION))
 
 
 def _raise(problem: Column | str) -> Column:

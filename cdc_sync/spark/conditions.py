@@ -1,11 +1,13 @@
-"""Many conditions as one, and values chosen by them."""
+"""Many conditions as one, and values chosen by them or by a record's partition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from cdc_sync.spark.columns import PARTITION
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
@@ -34,3 +36,12 @@ def first_of(branches: Iterable[tuple[Column, Column]]) -> Column:
     for condition, value in others:
         chosen = chosen.when(condition, value)
     return chosen
+
+
+def by_partition(numbers: Mapping[int, int]) -> Column:
+    """Return the number of the record's partition, NULL where there is none.
+
+    An array, because a number would stand in the generated code, which then had to be compiled anew for each batch.
+    """
+    listed = [numbers.get(partition) for partition in range(max(numbers, default=0) + 1)]
+    return F.get(F.array(*(F.lit(number).cast("bigint") for number in listed)), F.col(PARTITION))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -54,22 +55,27 @@ class EventReader:
 
     def event(self) -> Column:
         """Return `source` and `op` of a record whose digest is in the column `digest`, NULL where it has none."""
-        value = F.col(VALUE)
-        text = value.cast("string")
-        event_type = T.StructType([T.StructField("source", source_type()), T.StructField("op", T.StringType())])
-        canonical = is_canonical(value)
-        schema_size = F.length(F.substring_index(text, PAYLOAD_MARKER, 1).cast("binary"))
-        # The wrapper's closing brace is still there; the parser stops before it.
-        payload = value.substr(schema_size + len(PAYLOAD_MARKER) + 1, F.length(value)).cast("string")
-        in_order = F.from_json(F.when(canonical, payload), event_type)
-        document_type = T.StructType([T.StructField("payload", event_type)])
-        other = F.when(~canonical & (F.substring(value, 1, 1) != F.lit(bytearray(1))), text)
-        document = F.from_json(other, document_type).getField("payload")
-        event = F.coalesce(_with_names(in_order, text, compact=True), _with_names(document, text, compact=False))
         if not self.known:
-            return event
+            return _json_event()
         branches = ((F.col("digest") == item.digest, item) for item in self.known)
-        return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(event)
+        return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(_json_event())
+
+
+@cache
+def _json_event() -> Column:
+    """Return `source` and `op` of a record of JSON with its schema, in whatever layout; every range asks for it."""
+    value = F.col(VALUE)
+    text = value.cast("string")
+    event_type = T.StructType([T.StructField("source", source_type()), T.StructField("op", T.StringType())])
+    canonical = is_canonical(value)
+    schema_size = F.length(F.substring_index(text, PAYLOAD_MARKER, 1).cast("binary"))
+    # The wrapper's closing brace is still there; the parser stops before it.
+    payload = value.substr(schema_size + len(PAYLOAD_MARKER) + 1, F.length(value)).cast("string")
+    in_order = F.from_json(F.when(canonical, payload), event_type)
+    document_type = T.StructType([T.StructField("payload", event_type)])
+    other = F.when(~canonical & (F.substring(value, 1, 1) != F.lit(bytearray(1))), text)
+    document = F.from_json(other, document_type).getField("payload")
+    return F.coalesce(_with_names(in_order, text, compact=True), _with_names(document, text, compact=False))
 
 
 def _with_names(event: Column, text: Column, *, compact: bool) -> Column:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
-from cdc_sync.spark.conditions import any_of, first_of
+from cdc_sync.spark.conditions import any_of, by_partition, first_of
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.position import KIND, PARTS, position_of
 
@@ -73,20 +74,39 @@ def survey(
             before and behind.
     """
     within = any_of(
-        (
-            (F.col(TOPIC) == topic) & (F.col(PARTITION) == partition) & (F.col(OFFSET) < end)
-            for (topic, partition), end in ends.items()
+        (F.col(TOPIC) == topic) & F.coalesce(F.col(OFFSET) < by_partition(of_topic), F.lit(False))
+        for topic, of_topic in _by_topic(ends).items()
+    )
+    looked_at = _looked_at(records, events).withColumn("within", within)
+    rows = _firsts(looked_at, cuts or {}).collect()
+    return Survey(
+        stretches=tuple(_stretch(row) for row in rows if row.is_event),
+        others=tuple(
+            OtherRecords(digest=row.digest, first=_place(row), count=row["count"]) for row in rows if not row.is_event
         ),
     )
-    looked_at = _looked_at(records, events).withColumn("within", within).persist()
-    try:
-        return Survey(stretches=_stretches(looked_at, cuts or {}), others=_others(looked_at.where("within")))
-    finally:
-        looked_at.unpersist()
+
+
+def _by_topic(ends: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), end in ends.items():
+        found.setdefault(topic, {})[partition] = end
+    return found
 
 
 def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
     """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position`; no value among them."""
+    return (
+        records.where(events.carries_change())
+        .withColumn("digest", events.digest())
+        .select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event"))
+        .select(TOPIC, PARTITION, OFFSET, "digest", *_of_event())
+    )
+
+
+@cache
+def _of_event() -> tuple[Column, ...]:
+    """Return `is_event`, `op`, `table` and `position` of what the column `event` holds; the same for every range."""
     source = F.col("event").getField("source")
     op = F.col("event").getField("op")
     table = F.struct(
@@ -100,21 +120,7 @@ def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
         & (source.getField("schema").isNull() | _is_name(source.getField("schema")))
         & F.coalesce(op.isin("c", "r", "u", "d", "t"), F.lit(False))
     )
-    return (
-        records.where(events.carries_change())
-        .withColumn("digest", events.digest())
-        .select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event"))
-        .select(
-            TOPIC,
-            PARTITION,
-            OFFSET,
-            "digest",
-            is_event.alias("is_event"),
-            op.alias("op"),
-            table.alias("table"),
-            position_of(source).alias("position"),
-        )
-    )
+    return is_event.alias("is_event"), op.alias("op"), table.alias("table"), position_of(source).alias("position")
 
 
 def _is_name(text: Column) -> Column:
@@ -140,31 +146,47 @@ def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPositi
     }
 
 
-def _stretches(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]]) -> tuple[Stretch, ...]:
-    in_source_order = Window.partitionBy("table").orderBy("position", PARTITION, OFFSET)
+def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]]) -> DataFrame:
+    """Return the first record of each stretch, and of each schema of records that are no changes.
+
+    One job does both: most ranges are small, and what they cost is planning.
+    """
+    # Changes are looked at by table, in source order; everything else by schema.
+    kind = ("is_event", F.when(F.col("is_event"), F.col("table")), F.when(~F.col("is_event"), F.col("digest")))
+    together = Window.partitionBy(*kind)
+    in_source_order = together.orderBy("position", PARTITION, OFFSET)
     empties = F.col(OP) == "t"
     same = F.struct("digest", "cuts_passed", empties.alias("empties"))
-    previous = F.lag(same).over(in_source_order)
-    last_within = F.max(F.when(F.col("within"), F.col("position"))).over(Window.partitionBy("table"))
-    starts = (
-        looked_at.where("is_event")
+    place = F.struct(TOPIC, PARTITION, OFFSET)
+    begins = F.col("previous").isNull() | (F.col("previous") != same) | empties
+    return (
+        looked_at.where("is_event OR within")
         .withColumn("cuts_passed", _cuts_passed(cuts))
-        .withColumn("previous", previous)
-        .withColumn("last_within", last_within)
-        .where(F.col("previous").isNull() | (F.col("previous") != same) | empties)
-        .where(F.col("position") <= F.col("last_within"))
-        .select("table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"))
-    )
-    return tuple(
-        Stretch(
-            table=TableId(database=row.table.db, schema=row.table.schema, table=row.table.table),
-            position=SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS])),
-            kafka=KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]),
-            digest=row.digest,
-            truncate=row.empties,
+        .withColumn("previous", F.lag(same).over(in_source_order))
+        .withColumn("last_within", F.max(F.when(F.col("within"), F.col("position"))).over(together))
+        .withColumn("first", F.min(place).over(together))
+        .withColumn("count", F.count(F.lit(1)).over(together))
+        .where(
+            F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
+                place == F.col("first")
+            )
         )
-        for row in starts.collect()
+        .select("is_event", "table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"), "count")
     )
+
+
+def _stretch(row: Row) -> Stretch:
+    return Stretch(
+        table=TableId(database=row.table.db, schema=row.table.schema, table=row.table.table),
+        position=SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS])),
+        kafka=_place(row),
+        digest=row.digest,
+        truncate=row.empties,
+    )
+
+
+def _place(row: Row) -> KafkaPosition:
+    return KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET])
 
 
 def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
@@ -178,26 +200,6 @@ def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
         if positions
     ]
     return first_of(counts).otherwise(F.lit(0)) if counts else F.lit(0)
-
-
-def _others(looked_at: DataFrame) -> tuple[OtherRecords, ...]:
-    place = F.struct(TOPIC, PARTITION, OFFSET)
-    groups = (
-        looked_at.where("NOT is_event")
-        .groupBy("digest")
-        .agg(F.min(place).alias("first"), F.count("*").alias("count"))
-        .limit(_MAX_SCHEMAS)
-    )
-    return tuple(
-        OtherRecords(
-            digest=row.digest,
-            first=KafkaPosition(
-                topic=row["first"][TOPIC], partition=row["first"][PARTITION], offset=row["first"][OFFSET]
-            ),
-            count=row["count"],
-        )
-        for row in groups.collect()
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

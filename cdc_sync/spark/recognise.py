@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal
 
 from pyspark.sql import Column
@@ -43,6 +44,7 @@ def are_text(values: Iterable[Column]) -> Column:
     return is_text(F.concat_ws("\0", *values).cast("binary"))
 
 
+@cache
 def digest(*, headers: bool) -> Column:
     """Return the digest of a record's schemas as `schemabook.digest_of` does, and of those in other layouts too.
 

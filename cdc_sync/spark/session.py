@@ -89,6 +89,8 @@ def _defaults() -> dict[str, str]:
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         # Row structs of wide tables are part of plans; printing them costs more than the batch.
         "spark.sql.maxPlanStringLength": "2000",
+        # Spark keeps 100 compiled classes: with some dozens of tables each batch would write and compile them all anew.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.streaming.numRecentProgressUpdates": "5",
     }
 
