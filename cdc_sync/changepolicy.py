@@ -107,13 +107,16 @@ def _with_dropped(given: Wanted, before: InternalSchema) -> Wanted:
     said = {item.subject for item in given.alignment.evidence if item.kind in _SAID}
     live = {column.id: column.name for column in before.live}
     kept = tuple(id_ for id_ in given.alignment.dropped if id_ in live and live[id_] not in said)
+    # What was kept before is proven to be gone at every later event.
+    before_too = tuple(column.id for column in before.columns if column.retired and column.name not in said)
+    dropped = tuple(id_ for id_ in given.alignment.dropped if id_ not in (*kept, *before_too))
     if not kept:
-        return given
+        return replace(given, alignment=replace(given.alignment, dropped=dropped))
     reason = "policy.drop_column is keep"
     case = Unproven(vanished=kept, appeared=(), explanations=(), reason=reason)
     alignment = replace(
         given.alignment,
-        dropped=tuple(id_ for id_ in given.alignment.dropped if id_ not in kept),
+        dropped=dropped,
         unproven=(*given.alignment.unproven, case),
     )
     evidence = tuple(

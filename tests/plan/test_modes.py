@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.changepolicy import Wanted, wanted
 from cdc_sync.config import parse_config
 from cdc_sync.config.routes import route as find_route
+from cdc_sync.debezium.conversions import observed
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route
 from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.schema.alignment import NEEDS_RESYNC
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.types import DataType
 from cdc_sync.sighting import Sighting
 from cdc_sync.testing import FLOAT64, INT32, INT64, column
@@ -190,3 +193,32 @@ def test_what_is_said_of_one_thing_wins_over_a_mode_and_a_table_over_all(
     policy = route_of(for_all, for_one).policy
 
     assert (policy.drop_column, policy.truncate, policy.incompatible_types) == expected
+
+
+def test_a_kept_column_stays_however_often_it_is_proven_to_be_gone() -> None:
+    table = Table()
+    dropped(table)
+    table.row()
+    history = History(table=table.id, versions=table.plan(route("lenient")).versions)
+    kept = next(item for item in history.head.schema.columns if item.retired)
+    table.add_column(column("n", INT32))
+    table.row()
+
+    shown = table.events()[-1].known.schema
+    assert shown is not None
+    seen, before = observed(shown), history.head.schema
+    proof = Proof(kind="message", gone={kept.id: "alter table t drop column a"})
+    alignment = align(before, seen, Facts(append_only=True, proofs=(proof,)))
+    assert kept.id in alignment.dropped
+
+    found = {mode: wanted(before, seen, alignment, route(mode).policy) for mode in ("lenient", "evolve")}
+
+    left = {mode: item.alignment.dropped for mode, item in found.items() if isinstance(item, Wanted)}
+    assert left == {"lenient": (), "evolve": (kept.id,)}
+    said = wanted(before, seen, replace(alignment, evidence=_declared(alignment)), route("lenient").policy)
+    assert isinstance(said, Wanted)
+    assert said.alignment.dropped == (kept.id,)
+
+
+def _declared(alignment: Alignment) -> tuple[Evidence, ...]:
+    return (*alignment.evidence, Evidence(subject="a", kind="declared", text="drops: [a]"))
