@@ -45,7 +45,19 @@ class RollBack:
     """Rows and columns go back to what they were before the last rewrite."""
 
 
-DraftedStep: TypeAlias = Step | EmptyTable | RollBack
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTable:
+    """The table goes, because the source's was dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveTable:
+    """The table gets another name, because the source's was dropped."""
+
+    into: TargetName
+
+
+DraftedStep: TypeAlias = Step | EmptyTable | RollBack | DropTable | ArchiveTable
 """All that a run does to a target, but for writing rows."""
 
 
@@ -55,7 +67,7 @@ class ExplainedStep:
 
     Attributes:
         kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
-            `EmptyTable`, `RollBack`.
+            `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -91,6 +103,10 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
         case EmptyTable():
             statements = [f"DELETE FROM {table}"]
+        case DropTable():
+            statements = [f"DROP TABLE {table}"]
+        case ArchiveTable(into=into):
+            statements = [f"ALTER TABLE {table} RENAME TO {_quoted(into.namespace)}.{_quoted(into.name)}"]
         case RollBack():
             statements = [f"RESTORE TABLE {table} TO VERSION AS OF <before the last rewrite>"]
         case _:

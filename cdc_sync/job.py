@@ -116,6 +116,7 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+        self._follow_drops()
 
     def _follow_rollbacks(self) -> None:
         """Undo rewrites that the operator asks to be undone, between two batches."""
@@ -123,6 +124,17 @@ class SyncJob:
         for table in self.tables.all():
             if asked.get(table.table) != table.rollback:
                 self._elsewhere(table, partial(table.follow_rollback, asked.get(table.table)))
+
+    def _follow_drops(self) -> None:
+        """Take up that source tables were dropped, which no event shows, between two batches."""
+        try:
+            self._context.evidence.refresh()
+        except TransientError as error:
+            get_logger().warning("evidence is not there, asked again", error=str(error))
+            return
+        for table in self.tables.all():
+            if table.is_told_dropped:
+                self._elsewhere(table, table.follow_drop)
 
     def _follow_resyncs(self) -> None:
         """Write down what the connector says of the rows that it is to read again."""

@@ -18,6 +18,7 @@ from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
+from cdc_sync.evidence.drops import first_drop
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.history.history import History
@@ -31,6 +32,7 @@ from cdc_sync.refused import (
     Refused,
     contradiction,
     is_another_table,
+    not_created,
     recreated,
     recreated_before,
     refused_change,
@@ -47,6 +49,7 @@ from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
+from cdc_sync.tableends import BACK, Awaited, all_new, end_of_table
 from cdc_sync.typechanges import type_changes
 
 
@@ -106,6 +109,7 @@ def plan_table(
     kept: Kept = NOTHING_KEPT,
     values: Mapping[KafkaPosition, Compared] = MappingProxyType({}),
     patient: bool = False,
+    to_the_end: bool = False,
 ) -> TablePlan:
     """Derive the versions that the sightings of one table lead to.
 
@@ -121,6 +125,7 @@ def plan_table(
         kept: readings of the source's catalogue.
         values: what rows say about columns in doubt, by the place of the event that shows them.
         patient: stop at a change that the evidence does not explain although it should, instead of deciding without.
+        to_the_end: no event of the table is left to be planned for, so that it may be told that it was dropped.
     """
     given = _Given(route=route, capabilities=capabilities, logs=logs, kept=kept, values=values, patient=patient)
     versions: list[Version] = []
@@ -128,8 +133,12 @@ def plan_table(
     if history is not None:
         history = _with_joins(history, route, capabilities, versions)
     for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
-        if history is not None and not is_later(sighting.position, sighting.kafka, history.head):
-            continue
+        if history is not None:
+            if not is_later(sighting.position, sighting.kafka, history.head):
+                continue
+            stop, history = _to_its_end(given, history, versions, sighting.position)
+            if stop is not None:
+                return replace(stop, versions=tuple(versions), warnings=tuple(warnings))
         if sighting.truncate and (history is None or not route.append):
             continue  # it says nothing of columns, and has no key
         seen = observed(sighting.schema)
@@ -159,7 +168,37 @@ def plan_table(
                 warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind in _WARNED]
             case None:
                 continue
+    if history is not None and to_the_end:
+        stop, _ = _to_its_end(given, history, versions, None)
+        if stop is not None:
+            return replace(stop, versions=tuple(versions), warnings=tuple(warnings))
     return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
+
+
+def _to_its_end(
+    given: _Given, history: History, versions: list[Version], upto: SourcePosition | None
+) -> tuple[TablePlan | None, History]:
+    """Take up that the table was dropped, if the source says so of a place before the next event.
+
+    Returns:
+        What stops the table there, if anything; and the history then.
+    """
+    if history.head.dropped is not None:
+        return None, history
+    drop = first_drop(given.logs, history.table, history.head.position, upto)
+    if drop is None:
+        return None, history
+    found = end_of_table(history, drop, given.route.policy, patient=given.patient, overtaken=upto is not None)
+    match found:
+        case Refused(reason=reason, remedy=remedy):
+            refusal = Refusal(reason=reason, remedy=remedy, position=drop.position, kafka=drop.kafka)
+            return TablePlan(versions=(), refusal=refusal), history
+        case Awaited(reason=reason):
+            waiting = Waiting(reason=reason, position=drop.position, kafka=drop.kafka)
+            return TablePlan(versions=(), waiting=waiting), history
+        case Version():
+            versions.append(found)
+            return None, history.extended(found)
 
 
 def _with_joins(history: History, route: Route, capabilities: Capabilities, versions: list[Version]) -> History:
@@ -170,14 +209,17 @@ def _with_joins(history: History, route: Route, capabilities: Capabilities, vers
 
 
 def in_time(plan: TablePlan, written: SourcePosition | None) -> TablePlan:
-    """Stop before a version that empties the target, if rows of the new table were written as the old one's.
+    """Stop before a version that empties or ends the target, if rows of the new table were written as the old one's.
 
     Args:
         plan: what the evidence leads to.
         written: the highest position among the table's events that were written, None if none was.
     """
+    last = plan.versions[-1:]
+    if last and last[0].dropped == "keep" and written is not None and written >= last[0].position:
+        plan = replace(plan, versions=plan.versions[:-1])  # it is there again, as the next event that is looked at says
     for place, version in enumerate(plan.versions):
-        created = version.made_anew
+        created = version.position if version.ends_target else version.made_anew
         if created is not None and written is not None and written.kind == created.kind and written >= created:
             refused = recreated_before()
             stop = Refusal(reason=refused.reason, remedy=refused.remedy, position=version.position, kafka=version.kafka)
@@ -217,6 +259,7 @@ class _Aligned:
 
 def _aligned(given: _Given, history: History, sighting: Sighting, seen: ObservedSchema) -> _Aligned | Refused | _Waits:
     """Find out which columns an event shows, with all evidence there is."""
+    history = history.shown
     head, route, logs = history.head, given.route, given.logs
     found = [prove(history, seen, log, sighting.position) for log in logs]
     behind = [item for item in found if isinstance(item, Behind)]
@@ -254,7 +297,8 @@ def _aligned(given: _Given, history: History, sighting: Sighting, seen: Observed
 def _next(
     given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
 ) -> Version | Refused | _Waits | None:
-    aligned = _aligned(given, history, sighting, seen)
+    ended = history.head.ends_target
+    aligned = _behind_the_end(given, history, sighting, seen) or _aligned(given, history, sighting, seen)
     if not isinstance(aligned, _Aligned):
         return aligned
     head, route, logs, kept = history.head, given.route, given.logs, given.kept
@@ -262,7 +306,7 @@ def _next(
     is_other = is_another_table(whole)
     created = (created_at(log, history.table, head.position, sighting.position) for log in logs)
     made_anew = next((at for at in created if at is not None), None) if is_other else None
-    if is_other and (route.append or made_anew is None or route.policy.recreate == "pause"):
+    if is_other and ((route.append and not ended) or made_anew is None or route.policy.recreate == "pause"):
         return recreated(whole)
     choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
     if isinstance(choice, Refused):
@@ -275,10 +319,10 @@ def _next(
     after = derive(head.schema, choice.seen, choice.alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
     if not changes:
-        interrupted = any(is_interrupted(history, log, sighting.position) for log in logs)
+        interrupted = any(is_interrupted(history.shown, log, sighting.position) for log in logs)
         renewed = aligned.read is not None and aligned.read.renewed
         said = choice.evidence if not left_out.issuperset(choice.ignored) else ()
-        said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else ())
+        said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
     refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
@@ -302,6 +346,31 @@ def _next(
         *types.evidence,
     )
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
+
+
+def _behind_the_end(
+    given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
+) -> _Aligned | Refused | _Waits | None:
+    """Begin another table under the name of one that was dropped, if a CREATE TABLE is told.
+
+    Returns:
+        None if it is not, and the target was kept: then its columns decide, as everywhere.
+    """
+    head = history.head
+    decided = any(decision.at == str(sighting.kafka) for decision in given.route.decisions)
+    if head.dropped is None or (decided and not head.ends_target):
+        return None
+    created = (created_at(log, history.table, head.position, sighting.position) for log in given.logs)
+    at = next((place for place in created if place is not None), None)
+    if at is None:
+        if not head.ends_target:
+            return None
+        if given.patient:
+            return _Waits(reason="rows came after the source table was dropped, and no CREATE TABLE is told yet")
+        return not_created()
+    text = f"created again after the table of this name was dropped ({at})"
+    alignment = all_new(head.schema, seen, text)
+    return _Aligned(alignment=alignment, facts=Facts(append_only=sighting.append_only), read=None)
 
 
 def _left_out(history: History) -> frozenset[str]:

@@ -141,11 +141,21 @@ def is_another_table(alignment: Alignment) -> bool:
 
 def recreated(alignment: Alignment) -> Refused:
     """Refuse a table of which no column is the same."""
-    said = next((item.text for item in alignment.evidence if item.text.startswith("added: ")), "")
+    told = (item.text for item in alignment.evidence if item.text.startswith(("added: ", "created ")))
+    said = next((f", {text}" for text in told), "")
     return Refused(
-        reason=_bounded(f"the source table was dropped and created again, {said}"),
+        reason=_bounded(f"the source table was dropped and created again{said}"),
         remedy="snapshot the new table into a new target; the target follows with policy.recreate: apply, where the "
         "source's own evidence tells of it",
+    )
+
+
+def not_created() -> Refused:
+    """Refuse a table of the name of one that was dropped, if nothing says that it was created under it."""
+    return Refused(
+        reason="the source table was dropped, its target is gone, and rows come under its name of a table that nothing "
+        "says was created since: it may have rows that never came under this name",
+        remedy="snapshot the table again, with another target",
     )
 
 

@@ -67,6 +67,9 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
         tables: dict[TableId, TableSync] = {}
         for topic in topics:
             _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
+        for sync in tables.values():
+            if sync.pause is None:
+                sync.plan_only((), to_the_end=True)
         replayed = (
             ReplayedTable(
                 table=table,

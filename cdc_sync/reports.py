@@ -8,9 +8,10 @@ from cdc_sync.errors import RefusedError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.explain import ExplainedStep
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.state import QuarantineCount
-from cdc_sync.wording import Phrase, phrases
+from cdc_sync.wording import Phrase, dropped_text, phrases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,14 @@ class Plan:
         return 2 if any(table.versions or table.steps or table.problem for table in self.tables) else 0
 
 
+def _table_changes(version: Version) -> tuple[Phrase, ...]:
+    """Put in words what happened to the table as a whole."""
+    if version.dropped is None:
+        return ()
+    text = f"the source table was dropped: {dropped_text(version.dropped)}"
+    return (Phrase(kind="DropTable", column=None, text=text),)
+
+
 def table_history(recorded: History) -> TableHistory:
     """Put the versions of a table in words."""
     lines = []
@@ -87,7 +96,7 @@ def table_history(recorded: History) -> TableHistory:
                 kafka=version.kafka,
                 snapshot=version.snapshot,
                 fingerprint=version.fingerprint,
-                changes=phrases(version.changes, before, version.schema),
+                changes=(*_table_changes(version), *phrases(version.changes, before, version.schema)),
                 evidence=version.evidence,
             )
         )

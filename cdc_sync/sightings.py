@@ -100,7 +100,7 @@ class _InEffect:
     def of(history: History | None) -> _InEffect | None:
         if history is None:
             return None
-        head = history.head
+        head = history.shown.head
         return _InEffect(kafka=head.kafka, snapshot=head.snapshot, fingerprint=head.fingerprint)
 
 

@@ -23,7 +23,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import obstore
@@ -44,6 +44,8 @@ _FORMAT = 1
 
 T = TypeVar("T")
 
+TableState: TypeAlias = Literal["running", "paused", "failing", "waiting", "gone"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
@@ -52,7 +54,7 @@ class TableStatus:
     Attributes:
         target: the target's dotted name, for reading only.
         state: `paused` waits for a decision; `failing` is tried again on its own; `waiting` is before a change that
-            the evidence does not tell of yet.
+            the evidence does not tell of yet; `gone`: the source table was dropped.
         version: the schema version of the target's columns, None before the first.
         reason, remedy: why it does not run, and what would let it.
         offsets: topic -> partition -> the next offset to read.
@@ -63,7 +65,7 @@ class TableStatus:
 
     table: TableId
     target: str
-    state: Literal["running", "paused", "failing", "waiting"]
+    state: TableState
     version: int | None = None
     reason: str | None = None
     remedy: str | None = None

@@ -59,7 +59,9 @@ class TableEvidence:
             behind = self._context.told_behind(self._table, self._settled)
             self._settled = max((at for at in behind if at < last), default=self._settled)
 
-    def plan(self, history: History | None, sightings: Sequence[Sighting], *, patient: bool) -> TablePlan:
+    def plan(
+        self, history: History | None, sightings: Sequence[Sighting], *, patient: bool, to_the_end: bool = False
+    ) -> TablePlan:
         """Plan with the evidence; where it stays away too long, without."""
         values = self._values(history, sightings)
         planned = partial(
@@ -71,6 +73,7 @@ class TableEvidence:
             logs=self._context.evidence.logs,
             kept=self._kept(history, sightings),
             values=values,
+            to_the_end=to_the_end,
         )
         plan = planned(patient=patient)
         if plan.waiting is not None and self._patience.is_over(plan.waiting.kafka):
@@ -121,7 +124,7 @@ class TableEvidence:
 
     def in_time(self, plan: TablePlan, progress: Progress | None) -> TablePlan:
         """Stop before a version that comes too late to empty the target."""
-        if progress is None or all(version.made_anew is None for version in plan.versions):
+        if progress is None or all(version.made_anew is None and version.dropped is None for version in plan.versions):
             return plan
         return in_time(plan, self._last_written(progress))
 

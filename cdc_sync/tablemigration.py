@@ -27,6 +27,7 @@ from cdc_sync.rewriting import find_unconverted
 from cdc_sync.schema.changes import ChangePrimaryKey, RetireColumn, SchemaChange
 from cdc_sync.spark.keys import clash
 from cdc_sync.stops import Pause, no_key
+from cdc_sync.tableends import last_end
 from cdc_sync.tablereading import TableReading
 from cdc_sync.targets.base import TargetState
 
@@ -41,6 +42,14 @@ class TableMigration(TableReading):
         """The rewrite that is undone, or about to be, and keeps the table paused."""
 
     @property
+    def _first_unseen(self) -> int:
+        """Index of the first version behind the one that the target has, or begins with."""
+        if self._stamped is not None or self.history is None:
+            return self._stamped or 1
+        end = last_end(self.history)
+        return 1 if end is None else end.number + 1
+
+    @property
     def _mode(self) -> Mode:
         return "append" if self.route.append else "upsert"
 
@@ -48,6 +57,8 @@ class TableMigration(TableReading):
         """Carry out what the target lacks; pauses before a key that its rows cannot be told apart by."""
         assert self.history is not None
         head = self.history.head
+        if head.ends_target:
+            return  # no target outlives this version, and the next one begins with a version of its own
         if self._stamped is not None and self._stamped > head.number:
             raise HistoryError(
                 f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "

@@ -28,6 +28,7 @@ class TableReading(TableStanding):
         self._context = context
         # Read without finding anything of this table; not worth a commit, so known to this process only.
         self._passed: dict[tuple[str, int], int] = {}
+        self._current: frozenset[str] = frozenset()
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return where the table goes on in a partition, None if it holds nothing of it."""
@@ -93,7 +94,8 @@ class TableReading(TableStanding):
         """Cut ranges where a change begins or a TRUNCATE stands, in every partition."""
         context = self._context
         cuts: dict[tuple[str, int], int] = {}
-        if change.position.parts and len(ranges) > 1:
+        shown = any(item.topic == change.kafka.topic for item in ranges)  # an evidence topic tells of a drop
+        if change.position.parts and ranges and (len(ranges) > 1 or not shown):
             records = context.read(ranges)
             cuts = first_offsets_from(records, events_in(context, records), self.table, change.position)
         cuts[change.kafka.topic, change.kafka.partition] = change.kafka.offset

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from structlog import get_logger
 
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.resync import Mark, Resync, marks
 from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.state import StateStore, TableState, TableStatus
 from cdc_sync.stops import Pause
+from cdc_sync.wording import dropped_text
 
 
 class TableStanding:
@@ -131,10 +132,26 @@ class TableStanding:
             return ()
         return marks(self.history, self._unconverted.values(), self._resyncs, self.progress)
 
+    def _end_in_words(self, end: Version) -> str:
+        """Say since when the source table is gone, who says so, and what became of the target."""
+        assert end.dropped is not None
+        told = end.evidence[0]
+        return f"the source table was dropped, by {told.text} ({told.kind}): {dropped_text(end.dropped)}"
+
     def save_status(self) -> None:
         """Write the table's status for `cdc-sync status`."""
-        state: Literal["running", "paused", "failing", "waiting"] = (
-            "paused" if self.pause else "failing" if self.failing else "waiting" if self.waiting else "running"
+        end = self.history.head if self.history is not None and self.history.head.dropped is not None else None
+        gone = None if end is None else self._end_in_words(end)
+        state: TableState = (
+            "paused"
+            if self.pause
+            else "failing"
+            if self.failing
+            else "waiting"
+            if self.waiting
+            else "gone"
+            if gone
+            else "running"
         )
         self._shown_marks = self._marks()
         self._state.save(
@@ -143,11 +160,11 @@ class TableStanding:
                 target=str(self.route.target),
                 state=state,
                 version=self.history.head.number if self.history else None,
-                reason=self.pause.reason if self.pause else self.failing or self.waiting,
+                reason=self.pause.reason if self.pause else self.failing or self.waiting or gone,
                 remedy=self.pause.remedy if self.pause else None,
                 paused_at=self.pause.at if self.pause else None,
                 # Without progress the topics are kept all the same: a later run must find the table there again.
-                offsets=self.progress.offsets if self.progress else self._unread,
+                offsets=(self.progress.offsets if self.progress else None) or self._unread,
                 warnings=self._warnings,
                 counts=self._counts,
                 needs_resync=self._shown_marks,

@@ -14,6 +14,7 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
@@ -25,8 +26,8 @@ from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause, rolled_back, too_late
+from cdc_sync.tabledropping import TableDropping
 from cdc_sync.tableevidence import TableEvidence
-from cdc_sync.tabletruncation import TableTruncation
 from cdc_sync.targets.base import TargetState
 from cdc_sync.truncation import Truncate
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
@@ -34,13 +35,12 @@ from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 _RACES = 10
 
 
-class TableSync(TableTruncation):
+class TableSync(TableDropping):
     """One source table and its target. One thread at a time works on it."""
 
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context, route)
         self.lock = threading.Lock()
-        self._current: frozenset[str] = frozenset()
         self._appends_failed = 0
         self._is_of_another_mode = False
         self._keeps_unchanged = False
@@ -63,6 +63,7 @@ class TableSync(TableTruncation):
         self._current = frozenset()
         self._passed.clear()
         self._load_counts()
+        self._begin_behind_end(is_there=state is not None)
         if state is not None:
             self._check_ours(state)
             other = mode_remedy(state.mode, self._mode)
@@ -141,6 +142,10 @@ class TableSync(TableTruncation):
 
     def advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Plan for the stretches, which cover at least the ranges, then migrate and write."""
+        due = self._due()
+        if due is not None:
+            self._let_go(due)
+            return  # the next step goes on behind it
         stop = self._plan_and_record(stretches)
         if stop is not None:
             ranges = self._before(ranges, stop)
@@ -151,7 +156,9 @@ class TableSync(TableTruncation):
             self._advance_to(truncate, ranges, stretches)
             return  # the next step goes on behind it, with what was planned for here
         rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
-        if self.history is not None and not rebuilding:
+        if self.is_gone:
+            self._warn_of_late_events(stretches)
+        elif self.history is not None and not rebuilding:
             if stretches:
                 self._mark_current(stretches)
             self._warn_of_late_events(stretches)
@@ -167,6 +174,36 @@ class TableSync(TableTruncation):
         if isinstance(stop, Refusal) and self.pause is None:
             self.refuse(Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka)))
         self._wait_for(stop if isinstance(stop, Waiting) else None)
+        if isinstance(stop, Version) and self.pause is None:
+            self._advance_to_end(stop)
+
+    def _advance_to_end(self, end: Version) -> None:
+        """Write what is left from before the source table was dropped, then end it; what follows is the next step's."""
+        rest = self._rest_before(end)
+        if rest:
+            self.advance_surveyed(rest, self._stretches_in(rest))
+        elif self.pause is None:
+            self._end(end)
+
+    def follow_drop(self) -> None:
+        """Take up that the source table was dropped, if all that is in its topics is read."""
+        self.reload_after_failure()
+        due, told = self._due(), self._told()
+        if due is not None:
+            self._let_go(due)
+        elif told is not None and self._has_read_all(told):
+            stop = self._plan_and_record((), to_the_end=True)
+            self._wait_for(stop if isinstance(stop, Waiting) else None)
+            match stop:
+                case Refusal():
+                    self.refuse(Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka)))
+                case Version():
+                    self._advance_to_end(stop)
+                case None if self._stamped is not None:
+                    self._migrate()
+                    self.save_status()
+                case _:
+                    pass
 
     def _advance_to(self, truncate: Truncate, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Write what lies before a TRUNCATE, to the version in effect there, and empty the target.
@@ -233,7 +270,7 @@ class TableSync(TableTruncation):
         """Write what lies before a version that retires or rewrites columns to the one before; return what is left."""
         history = self.history
         assert history is not None
-        for version in history.versions[self._stamped or 1 :]:
+        for version in history.versions[self._first_unseen :]:
             if not self._needs_rows_before(version):
                 continue
             before = self._before(ranges, version)
@@ -271,11 +308,11 @@ class TableSync(TableTruncation):
     def _head_number(self) -> int:
         return self.history.head.number if self.history else 0
 
-    def plan_only(self, stretches: Sequence[Stretch]) -> None:
-        """Record the versions that stretches lead to, and touch no target."""
+    def plan_only(self, stretches: Sequence[Stretch], *, to_the_end: bool = False) -> None:
+        """Record the versions that stretches lead to, and touch no target; at the end, that the table was dropped."""
         if self.history is None:
             self.history = self._context.history.find(self.table)
-        stop = self._plan_and_record(stretches, replaying=True)
+        stop = self._plan_and_record(stretches, replaying=True, to_the_end=to_the_end)
         if isinstance(stop, Refusal):
             self.pause = Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka))
 
@@ -292,14 +329,23 @@ class TableSync(TableTruncation):
         refusal = Refusal(reason=said.reason, remedy=said.remedy, position=first.position, kafka=first.kafka)
         return replace(plan, versions=plan.versions[:granted], refusal=refusal, waiting=None)
 
-    def _plan_and_record(self, stretches: Sequence[Stretch], *, replaying: bool = False) -> Refusal | Waiting | None:
-        """Record the versions the stretches lead to; a lost race reloads and plans again, a bounded number of times."""
+    def _plan_and_record(
+        self, stretches: Sequence[Stretch], *, replaying: bool = False, to_the_end: bool = False
+    ) -> Refusal | Waiting | Version | None:
+        """Record the versions the stretches lead to; a lost race reloads and plans again, a bounded number of times.
+
+        Returns:
+            What stops the table; a version is one that ends its target, and is recorded once all rows are written.
+        """
         for _ in range(_RACES):
             sightings = sightings_of(self._context, self.history, self.route, stretches)
-            plan = self._evidence.plan(self.history, sightings, patient=not replaying)
+            plan = self._evidence.plan(self.history, sightings, patient=not replaying, to_the_end=to_the_end)
             plan = self._evidence.in_time(plan, self.progress)
             if not replaying:
                 plan = self._within_the_limit(self._within_the_hour(plan))
+            end = None if replaying else next((version for version in plan.versions if version.ends_target), None)
+            if end is not None:
+                plan = replace(plan, versions=plan.versions[: plan.versions.index(end)])
             try:
                 for version in plan.versions:
                     self._context.history.append(version)
@@ -312,7 +358,7 @@ class TableSync(TableTruncation):
                 for version in plan.versions:
                     get_logger().info("schema version recorded", table=str(self.table), version=version.number)
             self._keep(plan.warnings)
-            return plan.refusal or plan.waiting
+            return end or plan.refusal or plan.waiting
         raise HistoryError(
             f"Cannot record the schema of {self.table}: another writer keeps recording versions; "
             "run one job per pipeline"

@@ -36,7 +36,8 @@ class TableTruncation(TableMigration):
             within = bounds.get((stretch.kafka.topic, stretch.kafka.partition))
             if stretch.truncate and within is not None and within.start <= stretch.kafka.offset < within.end:
                 truncate = Truncate(position=stretch.position, kafka=stretch.kafka)
-                if not in_effect(truncate, truncated):
+                nothing = self.history.versions[self._begun_at(truncate, self.history) - 1].ends_target
+                if not in_effect(truncate, truncated) and not nothing:
                     found.append(truncate)
         # What a connector repeats goes back in position, never in its partition.
         first: dict[tuple[str, int], Truncate] = {}
@@ -48,15 +49,19 @@ class TableTruncation(TableMigration):
         """Yield where the source's table became another one, as far as the target did not follow yet."""
         truncated = self.progress.truncated if self.progress else None
         done = truncated.position if truncated is not None and truncated.made_anew else None
-        for version in history.versions[self._stamped or 1 :]:
+        for version in history.versions[self._first_unseen :]:
             created = version.made_anew
             if created is not None and (done is None or done < created):
                 yield Truncate(position=created, kafka=version.kafka, made_anew=True)
 
     def _in_effect_at(self, truncate: Truncate, history: History) -> History:
         """Return the history up to a TRUNCATE; never less than the target has, nor than a table needs."""
-        begun = sum(is_later(truncate.position, truncate.kafka, version) for version in history.versions)
-        return History(table=self.table, versions=history.versions[: max(begun, self._stamped or 1)])
+        begun = self._begun_at(truncate, history)
+        return History(table=self.table, versions=history.versions[: max(begun, self._first_unseen)])
+
+    def _begun_at(self, truncate: Truncate, history: History) -> int:
+        """Return the number of the version in effect at a TRUNCATE, 1 if it lies before all."""
+        return max(1, sum(is_later(truncate.position, truncate.kafka, version) for version in history.versions))
 
     def _truncate(self, truncate: Truncate) -> None:
         """Empty the target, after everything that lies before the TRUNCATE in its own partition was written.
@@ -144,7 +149,7 @@ class TableTruncation(TableMigration):
             begins = self._begins(stretch.kafka.topic, stretch.kafka.partition)
             late = stretch.position.kind == bound.kind and stretch.position < bound
             if late and begins is not None and stretch.kafka.offset >= begins:
-                what = "the table was created anew" if truncated is not None and truncated.made_anew else "the TRUNCATE"
+                what = "the table was dropped" if truncated is not None and truncated.made_anew else "the TRUNCATE"
                 self._warn(
                     f"events from {stretch.kafka} on are passed over, for the source wrote them before {what} at "
                     f"{bound}; if the source was restored to an earlier state, snapshot the table into a new target"

@@ -163,6 +163,18 @@ def literal_text(value: Default) -> str:
             return str(value)
 
 
+_DROPPED: Mapping[str, str] = {
+    "keep": "the target keeps its rows",
+    "drop": "the target is dropped",
+    "archive": "the target is archived",
+}
+
+
+def dropped_text(answer: str) -> str:
+    """Say what becomes of the target of a source table that was dropped; `answer` is as in `policy.drop_table`."""
+    return _DROPPED[answer]
+
+
 _INTEGERS = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
 
 

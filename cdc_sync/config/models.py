@@ -14,6 +14,8 @@ from cdc_sync.config.java import java_settings
 from cdc_sync.config.routes import check_rules
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.template import Template, TemplateError
+from cdc_sync.migrate.capabilities import FORMATS
+from cdc_sync.migrate.removal import why_not_removed
 from cdc_sync.schema.policy import Mode
 
 
@@ -112,6 +114,7 @@ class PolicyOverride(_Section):
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
     truncate: Literal["apply", "ignore", "pause"] | None = None
     recreate: Literal["apply", "pause"] | None = None
+    drop_table: Literal["keep", "drop", "archive", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
     unknown_values: Literal["mark", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
@@ -132,6 +135,7 @@ class PolicyDefaults(_Section):
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"
+    drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
@@ -399,7 +403,20 @@ class Config(_Section):
         if not self.tables:
             problem("must not be empty; add a rule with table or pattern", "tables")
         check_rules(self.tables)
+        self._check_removals()
         return self
+
+    def _check_removals(self) -> None:
+        """Refuse to drop or rename tables where that is not one step."""
+        asked: list[tuple[tuple[str | int, ...], str | None]] = [(("policy",), self.policy.drop_table)]
+        asked += [(("tables", index, "policy"), rule.policy.drop_table) for index, rule in enumerate(self.tables)]
+        for place, answer in asked:
+            catalog = self.target.catalog
+            reason = why_not_removed(
+                FORMATS[self.target.format], answer, catalog=catalog.type, warehouse=catalog.warehouse
+            )
+            if reason is not None:
+                problem(reason, *place, "drop_table")
 
     @property
     def secrets(self) -> frozenset[Secret]:

@@ -42,7 +42,8 @@ def audit(history: History, log: ColumnLog, written: SourcePosition | None) -> t
         written: position of the last event of the table that was written, None if that is not known.
     """
     found: list[Split | Joined] = []
-    for before, after in pairwise(as_joined(history)):
+    history = history.shown
+    for before, after in pairwise(version for version in as_joined(history) if version.dropped is None):
         found += _between(before, after, log)
     if written is not None:
         found += _overtaken(history, log, written)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 
 SourceKind: TypeAlias = Literal["ddl", "message"]
 
@@ -50,6 +50,8 @@ class Structure:
         statement: what was done, in the source's words, at most 300 characters.
         reading: nothing was done; the source only tells what is there (a snapshot, a baseline).
         created: the table was created then, under this name and empty.
+        dropped: the table was dropped then, and not renamed away or lost from sight.
+        kafka: the record that says so, where `dropped`.
     """
 
     table: TableId
@@ -58,6 +60,8 @@ class Structure:
     statement: str
     reading: bool = False
     created: bool = False
+    dropped: bool = False
+    kafka: KafkaPosition | None = None
 
     def token(self, name: str) -> Token | None:
         """Return the token of the column with exactly this name, None if there is none."""

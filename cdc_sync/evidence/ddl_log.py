@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Unread
 from cdc_sync.evidence.ddl import parse
 from cdc_sync.evidence.ddl_catalogue import Catalogue
@@ -84,7 +84,13 @@ class DdlLog:
         replay = Replay(self._catalogue, record, statements)
         for table in sorted(replay.touched):
             said = "; ".join(replay.said.get(table, ())) or record.ddl
-            self._show(table, record.position, shortened(said), created=table in replay.created)
+            self._show(
+                table,
+                record.position,
+                shortened(said),
+                created=table in replay.created,
+                dropped=record.kafka if table in replay.dropped else None,
+            )
         for reason, tables in replay.reports():
             self._unread.append(_unread(record, tables, reason))
         self._order.touched |= replay.touched
@@ -97,11 +103,12 @@ class DdlLog:
         *,
         reading: bool = False,
         created: bool = False,
+        dropped: KafkaPosition | None = None,
     ) -> None:
-        """Add a structure if a table's columns are not what was last shown."""
+        """Add a structure if a table's columns are not what was last shown, or if it was dropped."""
         known = self._catalogue.tables.get(table)
         columns = () if known is None else known.columns or ()
-        if columns != self._shown.get(table, ()):
+        if dropped is not None or columns != self._shown.get(table, ()):
             self._shown[table] = columns
             self._structures.append(
                 Structure(
@@ -111,6 +118,8 @@ class DdlLog:
                     statement=statement,
                     reading=reading,
                     created=created,
+                    dropped=dropped is not None,
+                    kafka=dropped,
                 )
             )
 

@@ -32,6 +32,7 @@ class Replay:
         said: what was done to each table, in the statements' words.
         lost: tables whose columns before the record cannot be told from those after it, with the reason.
         created: tables that were not there, and are created under the names that they have behind the record.
+        dropped: tables that were there, or must have been, and are gone behind the record.
     """
 
     def __init__(self, catalogue: Catalogue, record: SchemaChangeRecord, statements: tuple[Statement, ...]) -> None:
@@ -45,6 +46,7 @@ class Replay:
         self._moved: set[Token] = set()
         self._not_parsed: list[NotParsed] = []
         self.created: set[TableId] = set()
+        self.dropped: set[TableId] = set()
         named = {table for statement in statements for table in _tables_of(statement)}
         # lower_case_table_names: the server keeps names in small letters, whatever the statement says.
         self._keeps_small_names = record.connector != "oracle" and any(
@@ -76,6 +78,8 @@ class Replay:
             case DropTables():
                 for table in map(self._stored, statement.tables):
                     self._say(table, statement.text)
+                    if table in self._catalogue.tables or not statement.if_exists:
+                        self.dropped.add(table)  # IF EXISTS alone does not say that it did
                     self._catalogue.drop(table)
                     self._unproven.discard(table)
             case DropDatabase():
@@ -119,6 +123,7 @@ class Replay:
         for table in self.lost:
             if table not in self._entries or self._entries[table].columns is None:
                 self._catalogue.forget(table)
+        self.dropped -= {*self.lost, *self._catalogue.tables}
 
     def reports(self) -> list[tuple[str, list[TableId]]]:
         """Return what was not understood, with the tables it may be about."""
@@ -167,6 +172,7 @@ class Replay:
         for table in list(self._catalogue.tables):
             if table.database == statement.database:
                 self._say(table, statement.text)
+                self.dropped.add(table)
                 self._catalogue.drop(table)
             elif table.database.lower() == statement.database.lower():
                 # Only the server knows whether it is the same database.

@@ -66,6 +66,7 @@ def _content(value: object, kafka: KafkaPosition) -> bytes:
 @dataclass(frozen=True, slots=True)
 class _Read:
     position: SourcePosition
+    kafka: KafkaPosition
     database: str
     notice: Notice
 
@@ -88,7 +89,7 @@ class MessageLog:
             return
         key = (message.position, message.database, sha256(message.content).digest())
         if key not in self._read:
-            self._read[key] = _Read(message.position, message.database, notice)
+            self._read[key] = _Read(message.position, message.kafka, message.database, notice)
             self._replayed = None
 
     def log(self) -> ColumnLog:
@@ -151,7 +152,7 @@ class _Replay:
             case TableDropped() as dropped:
                 self._settle(read, dropped.cluster)
                 table = TableId(database=read.database, schema=dropped.schema, table=dropped.table)
-                self._forget(read, table, dropped.query)
+                self._forget(read, table, dropped.query, dropped=True)
                 self._name.pop((read.database, dropped.relid), None)
             case Gap() as gap:
                 self._gap(read, gap)
@@ -198,11 +199,18 @@ class _Replay:
             self._forget(read, table, text)
         self.unread.append(Unread(position=read.position, tables=named, text=text, reason=gap.reason))
 
-    def _forget(self, read: _Read, table: TableId, statement: str) -> None:
+    def _forget(self, read: _Read, table: TableId, statement: str, *, dropped: bool = False) -> None:
         self._holder.pop(table, None)
         self.openings.setdefault(table, None)
         self.structures.append(
-            Structure(table=table, position=read.position, columns=(), statement=_shortened(statement))
+            Structure(
+                table=table,
+                position=read.position,
+                columns=(),
+                statement=_shortened(statement),
+                dropped=dropped,
+                kafka=read.kafka if dropped else None,
+            )
         )
 
     def _known(self, database: str) -> tuple[TableId, ...]:

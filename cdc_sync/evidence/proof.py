@@ -69,7 +69,7 @@ def known_tokens(history: History, log: ColumnLog) -> dict[int, Token]:
     found: dict[int, Token] = {}
     before: dict[int, Mapping[str, Token]] = {}
     for column in history.head.schema.columns:
-        version = next(version for version in reversed(history.versions) if _is_live(version.schema, column.id))
+        version = next(version for version in reversed(history.versions) if _shows(version, column.id))
         if version.number not in before:
             before[version.number] = tokens_at(version, log)
         token = before[version.number].get(version.schema.column(column.id).name)
@@ -129,8 +129,9 @@ def _is_broken(steps: Sequence[Structure]) -> bool:
     return not all(tokens) or any(one.isdisjoint(other) for one, other in pairwise(tokens))
 
 
-def _is_live(schema: InternalSchema, id_: int) -> bool:
-    return any(column.id == id_ for column in schema.live)
+def _shows(version: Version, id_: int) -> bool:
+    """Whether an event showed the column at the version; none shows the end of a table."""
+    return version.dropped is None and any(column.id == id_ for column in version.schema.live)
 
 
 def _is_within(part: list[str], whole: list[str]) -> bool:

@@ -56,6 +56,16 @@ class History:
         """The newest version."""
         return self.versions[-1]
 
+    @property
+    def shown(self) -> History:
+        """The history up to the newest version that an event showed; the end of a table is shown by none."""
+        if self.head.dropped is None:
+            return self
+        shorter = object.__new__(History)
+        object.__setattr__(shorter, "table", self.table)
+        object.__setattr__(shorter, "versions", self.versions[:-1])
+        return shorter
+
     def version(self, number: int) -> Version:
         """Return one version.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
+
+Dropped: TypeAlias = Literal["keep", "drop", "archive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,8 @@ class Version:
         commit: of that event, kept only where readings of the catalogue tell of the table.
         made_anew: where the source table was created that has the name of an older one; rows from before are gone. None
             if it is the same table.
+        dropped: the source table was dropped here, and what becomes of its target; no event shows it, so `kafka` is the
+            record that tells of it, and the columns stay those of before. None elsewhere.
     """
 
     table: TableId
@@ -39,3 +44,9 @@ class Version:
     append_only: bool
     commit: Commit | None = None
     made_anew: SourcePosition | None = None
+    dropped: Dropped | None = None
+
+    @property
+    def ends_target(self) -> bool:
+        """Whether the target does not outlive this version: a table of the same name gets another one."""
+        return self.dropped in ("drop", "archive")

@@ -176,6 +176,7 @@ def version_to_text(version: Version) -> str:
             "append_only_source": version.append_only,
             **({} if version.commit is None else {"commit": {"at": version.commit.at, "xid": version.commit.xid}}),
             **({} if version.made_anew is None else {"made_anew": str(version.made_anew)}),
+            **({} if version.dropped is None else {"dropped": version.dropped}),
             "changes": [serde.change_to_json(change) for change in version.changes],
             "evidence": [serde.evidence_to_json(item) for item in version.evidence],
             "columns_and_key": serde.schema_to_json(version.schema),
@@ -199,6 +200,7 @@ def _version_from_text(text: str, place: str) -> Version:
             append_only=data["append_only_source"],
             commit=Commit(**data["commit"]) if "commit" in data else None,
             made_anew=SourcePosition.parse(data["made_anew"]) if "made_anew" in data else None,
+            dropped=data.get("dropped"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HistoryError(f"Cannot read history file {place}: {error!r}") from error

@@ -44,6 +44,7 @@ class Capabilities:
         widens_nested: they are done in place in the parts of lists, maps and structs too.
         rewritten: other kinds of change that are only done by rewriting the rows.
         adds_last: a new column is done in place only behind all others.
+        by_path: tables are folders, which no catalogue names.
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
         tables: the same for both parts of a table's name, each by itself.
@@ -54,6 +55,7 @@ class Capabilities:
     widens_nested: bool = True
     rewritten: frozenset[type[SchemaChange]] = frozenset()
     adds_last: bool = False
+    by_path: bool = False
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -77,6 +79,7 @@ ICEBERG = Capabilities(
 )
 DELTA = Capabilities(
     format="delta",
+    by_path=True,
     # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
     # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
     promotions=frozenset((Promotion.WITHIN_INT32,)),
@@ -87,6 +90,7 @@ DELTA = Capabilities(
 )
 HUDI = Capabilities(
     format="hudi",
+    by_path=True,
     # Readers find columns by name, in files of any age, and these are the only changes of a type that Presto, Trino,
     # Hive and Spark all read right in them. Source: Hudi docs, "Schema Evolution", evolution on write.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64)),

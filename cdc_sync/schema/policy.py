@@ -34,6 +34,8 @@ class Policy:
             the rows, which then are no longer those of the source; `pause` stops the table.
         recreate: the source table was dropped, and another one was created under its name. `apply` empties the target,
             which keeps its history, and gives it the new one's columns; `pause` stops the table.
+        drop_table: the source table was dropped. `keep` leaves the target with its rows; `drop` drops it, `archive`
+            gives it another name, both after all rows from before are written; `pause` stops the table.
         incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
             converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
             adds a new one; `pause` stops the table.
@@ -53,6 +55,7 @@ class Policy:
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"
+    drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
     incompatible_types: IncompatibleTypes = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3
@@ -74,6 +77,7 @@ MODES: Mapping[Mode, Mapping[str, str]] = MappingProxyType(
             "drop_column": "pause",
             "truncate": "pause",
             "recreate": "pause",
+            "drop_table": "pause",
         },
         "ignore": {**_FROZEN, "add_column": "ignore", "drop_column": "keep", "truncate": "ignore", "recreate": "pause"},
     }

@@ -149,6 +149,24 @@ class Target(Protocol):
         """
         ...
 
+    def drop(self, name: TargetName) -> None:
+        """Take the table away, its files too; called again, it ends what was begun, and nothing happens after that.
+
+        Raises:
+            TargetError: if the catalogue or the file system refuses.
+        """
+        ...
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Give the table another name, in one step, with all its states; nothing happens if it is not there.
+
+        A table that is made under the old name afterwards shares no file and no folder with it.
+
+        Raises:
+            TargetError: if there is a table of the new name, or the catalogue or the file system refuses.
+        """
+        ...
+
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
     ) -> DataFrame:

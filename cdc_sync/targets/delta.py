@@ -32,10 +32,11 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
-from cdc_sync.targets.delta_log import DeltaTable
+from cdc_sync.targets.delta_log import DeltaTable, forget
 from cdc_sync.targets.delta_schema import PHYSICAL_NAME, altered, delta_type, new_fields
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
+from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.merge import merge_statement, viewed
@@ -140,6 +141,16 @@ class DeltaTarget:
             table.execute(f"DELETE FROM {table.sql_name}", progress.to_text())
         except (Py4JJavaError, PySparkException) as error:
             raise _failure("empty", name, error) from error
+
+    def drop(self, name: TargetName) -> None:
+        """Delete the table's folder."""
+        delete_folder(self._spark, self.path(name))
+        forget(self._spark, self.path(name))
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Rename the table's folder."""
+        move_folder(self._spark, self.path(name), self.path(into))
+        forget(self._spark, self.path(name))
 
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None

@@ -23,6 +23,12 @@ from cdc_sync.targets.past import Beginning, Entry, Lineage
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
+def forget(spark: SparkSession, path: str) -> None:
+    """Let Delta look anew at a path where there was a table; it keeps what it read of a log for an hour."""
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, jvm.org.apache.hadoop.fs.Path(path))
+
+
 class DeltaTable:
     """The table at a path, whether it is there or not. What it says is what the log says at that moment."""
 

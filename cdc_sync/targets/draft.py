@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.explain import DraftedStep, EmptyTable, RollBack
+from cdc_sync.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import CreateTable, Migration
 from cdc_sync.naming import TargetName
@@ -23,7 +23,7 @@ class DraftTarget:
     def __init__(self, target: Target, capabilities: Capabilities) -> None:
         self._target = target
         self._capabilities = capabilities
-        self._states: dict[TargetName, TargetState] = {}
+        self._states: dict[TargetName, TargetState | None] = {}
         self._steps: dict[TargetName, list[DraftedStep]] = {}
         self._lock = threading.Lock()
 
@@ -44,7 +44,7 @@ class DraftTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Return the drafted state, else the real one."""
-        return self._states.get(name) or self._target.state(name)
+        return self._states[name] if name in self._states else self._target.state(name)
 
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
@@ -73,6 +73,18 @@ class DraftTarget:
         state = self.state(name) or TargetState(version=progress.version, progress=None)
         self._keep(name, (EmptyTable(),), replace(state, progress=progress))
 
+    def drop(self, name: TargetName) -> None:
+        """Keep that the table would go."""
+        if self.state(name) is not None:
+            self._keep(name, (DropTable(),), None)
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Keep that the table would have another name."""
+        state = self.state(name)
+        if state is not None:
+            self._keep(name, (ArchiveTable(into=into),), None)
+            self._keep(into, (), state)
+
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
     ) -> DataFrame:
@@ -83,7 +95,7 @@ class DraftTarget:
         """Return the real commits."""
         return self._target.commits(name, limit)
 
-    def _keep(self, name: TargetName, steps: Sequence[DraftedStep], state: TargetState) -> None:
+    def _keep(self, name: TargetName, steps: Sequence[DraftedStep], state: TargetState | None) -> None:
         with self._lock:
             self._steps.setdefault(name, []).extend(steps)
             self._states[name] = state

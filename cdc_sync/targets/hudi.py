@@ -35,6 +35,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.hudi_rows import appended, merged, prepared, record_key
 from cdc_sync.targets.hudi_schema import KEY, avro_schema, held_type, struct_of, table_struct
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
@@ -179,6 +180,14 @@ class HudiTarget:
             table.commit("overwrite", None, now.schema, _following(table, replace(now, stamp=stamp), progress))
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
+
+    def drop(self, name: TargetName) -> None:
+        """Delete the table's folder."""
+        delete_folder(self._spark, self.path(name))
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Rename the table's folder; what it says of its own name stays."""
+        move_folder(self._spark, self.path(name), self.path(into))
 
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None

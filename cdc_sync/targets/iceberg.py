@@ -165,6 +165,27 @@ class IcebergTarget:
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
 
+    def drop(self, name: TargetName) -> None:
+        """Take the table out of the catalogue, and then delete its files."""
+        identifier = self._identifier(name)
+        try:
+            if self._catalog.tableExists(identifier):
+                self._catalog.dropTable(identifier, True)
+        except Py4JJavaError as error:
+            raise self._failure("drop", name, error) from error
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Rename the table in the catalogue; its files stay where they are."""
+        before, after = self._identifier(name), self._identifier(into)
+        try:
+            if not self._catalog.tableExists(before):
+                return
+            if self._catalog.tableExists(after):
+                raise TargetError(f"Cannot archive {name}: table {into} exists")
+            self._catalog.renameTable(before, after)
+        except Py4JJavaError as error:
+            raise self._failure("archive", name, error) from error
+
     def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
         metadata = metadata_names(batch.mode)
         columns = (rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
@@ -256,10 +277,26 @@ class IcebergTarget:
                 identifier,
                 self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java_struct(schema, mode)),
                 self._jvm.org.apache.iceberg.PartitionSpec.unpartitioned(),
+                self._location(identifier, version),
                 properties,
             )
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
+
+    def _location(self, identifier: Any, version: int) -> str | None:
+        """Return where a new table lies: as the catalogue says, but never where an archived one of its name does.
+
+        Whoever removes orphan files from a folder of two tables takes each for the other's orphans.
+        """
+        if version < 3:
+            return None  # the first life takes a version, and so does its end: nothing has the name a second time
+        begin = f"{identifier.name()}__dropped_"
+        archived = [item for item in self._catalog.listTables(identifier.namespace()) if item.name().startswith(begin)]
+        numbered = [item for item in archived if item.name().removeprefix(begin).isdecimal()]
+        if not numbered:
+            return None
+        newest = max(numbered, key=lambda item: int(item.name().removeprefix(begin)))
+        return f"{self._catalog.loadTable(newest).location()}__{version}"
 
     def _java_struct(self, schema: InternalSchema, mode: Mode) -> Any:
         metadata = METADATA if mode == "append" else ()

@@ -196,6 +196,20 @@ class MemoryTarget:
         """Remove all rows."""
         self._tables[name].commit({}, progress)
 
+    def drop(self, name: TargetName) -> None:
+        """Forget the table."""
+        with self._lock:
+            self._tables.pop(name, None)
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Keep the table under the other name."""
+        with self._lock:
+            if name not in self._tables:
+                return
+            if into in self._tables:
+                raise TargetError(f"Cannot archive {name}: table {into} exists")
+            self._tables[into] = self._tables.pop(name)
+
     def read(
         self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
     ) -> DataFrame:

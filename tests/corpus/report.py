@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.corpus.carried import events, script_position
@@ -82,6 +82,10 @@ def _line(capture: str, table: str, ended: Ended) -> Line:
             if part in reason:
                 return Line(table=table, verdict=f"awaits: {awaited}")
         return Line(table=table, verdict="paused", details=(f"{reason} (at {status.paused_at})",))
+    if status.state == "gone" and image is not None:
+        line = _compared(capture, table, image, frozenset())
+        kept = line.verdict in ("equal", f"differs: {_UNTOLD_END}")
+        return replace(line, verdict="gone at the source, rows kept") if kept else line
     if status.state != "running" or image is None:
         return Line(table=table, verdict=status.state, details=(status.reason or "it has no target",))
     marked = frozenset(mark.column for mark in status.needs_resync)

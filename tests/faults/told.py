@@ -29,6 +29,7 @@ class ToldTable(SourceTable):
         columns = [column("id", INT32, optional=False), column("z", TEXT), column("a", TEXT)]
         super().__init__("t", columns, prefix=prefix, null_is_default=False)
         self.numbers = {"id": 1, "z": 2, "a": 3}
+        self._types: dict[str, str] = {}
         self._relid = 16409
         self.messages: list[Record] = []
         self._next = 4
@@ -49,6 +50,14 @@ class ToldTable(SourceTable):
         self._next += 1
         self.tell(f"alter table t add column {added.field} text")
 
+    def rename_and_retype(self, old: str, new: ConnectSchema, type_: str) -> None:
+        """RENAME COLUMN and ALTER COLUMN … TYPE in one transaction; values stay as they are."""
+        name = new.field or ""
+        super().alter_column(old, lambda _: new)
+        self.numbers = {name if known == old else known: number for known, number in self.numbers.items()}
+        self._types[name] = type_
+        self.tell(f"alter table t rename column {old} to {name}; alter table t alter column {name} type {type_}")
+
     def recreate(self, *columns: ConnectSchema) -> None:
         """DROP TABLE, and CREATE TABLE under its name."""
         self.columns = columns
@@ -58,8 +67,36 @@ class ToldTable(SourceTable):
         self._relid += 10
         self.tell("create table t", tag="CREATE TABLE")
 
+    def drop(self) -> None:
+        """DROP TABLE, told as our own event trigger does."""
+        self.rows.clear()
+        content: dict[str, object] = {
+            "v": 1,
+            "kind": "drop",
+            "cluster": None,
+            "tag": "DROP TABLE",
+            "schema": "public",
+            "table": "t",
+            "relid": self._relid,
+            "query": "drop table t",
+        }
+        self._message("cdc_sync", content)
+
     def tell(self, query: str, *, tag: str = "ALTER TABLE") -> None:
         """Write what the trigger does behind a command: all columns as they are now."""
+        content: dict[str, object] = {
+            "tag": tag,
+            "object": "public.t",
+            "relid": str(self._relid),
+            "cols": [
+                {"attnum": number, "name": name, "type": self._types.get(name, "text"), "notnull": False}
+                for name, number in sorted(self.numbers.items(), key=lambda item: item[1])
+            ],
+            "query": query,
+        }
+        self._message("ddl", content)
+
+    def _message(self, prefix: str, content: dict[str, object]) -> None:
         with self.wal.transaction():
             source = source_block(
                 self.id,
@@ -70,17 +107,7 @@ class ToldTable(SourceTable):
                 ts_us=self.wal.now_us,
                 snapshot="false",
             )
-        content = {
-            "tag": tag,
-            "object": "public.t",
-            "relid": str(self._relid),
-            "cols": [
-                {"attnum": number, "name": name, "type": "text", "notnull": False}
-                for name, number in sorted(self.numbers.items(), key=lambda item: item[1])
-            ],
-            "query": query,
-        }
-        message = {"prefix": "ddl", "content": base64.b64encode(json.dumps(content).encode()).decode()}
+        message = {"prefix": prefix, "content": base64.b64encode(json.dumps(content).encode()).decode()}
         payload = {"op": "m", "ts_ms": 0, "source": source | {"schema": "", "table": ""}, "message": message}
         value = json.dumps({"schema": _SCHEMA, "payload": payload}, separators=(",", ":"))
         self.messages.append(Record(key=None, value=value.encode()))

@@ -48,6 +48,14 @@ def test_what_is_appended_is_loaded(store: HistoryStore) -> None:
     assert store.tables() == (ORDERS,)
 
 
+def test_the_end_of_a_table_is_loaded_and_told_of_nowhere_else(store: HistoryStore) -> None:
+    *before, last = versions()
+    for version in (*before, replace(last, dropped="archive")):
+        store.append(version)
+    assert [version.dropped for version in store.load(ORDERS).versions] == [None, None, "archive"]
+    assert [version.ends_target for version in store.load(ORDERS).versions] == [False, False, True]
+
+
 def test_reading_makes_no_folder(tmp_path: Path) -> None:
     store = HistoryStore(f"{tmp_path}/new")
     assert store.find(ORDERS) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.explain import EmptyTable, ExplainedStep, RollBack, explain
+from cdc_sync.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.changes import (
@@ -86,4 +86,12 @@ def test_a_rollback_moves_the_table_back() -> None:
 def test_a_truncate_takes_files_away_and_reads_none() -> None:
     assert explain(EmptyTable(), T) == ExplainedStep(
         kind="EmptyTable", cost="metadata", statements=("DELETE FROM shop.`odd.name`",)
+    )
+
+
+def test_a_table_that_goes_says_where() -> None:
+    assert explain(DropTable(), T).statements == ("DROP TABLE shop.`odd.name`",)
+    into = TargetName(namespace="shop", name="t__dropped_3")
+    assert explain(ArchiveTable(into=into), T) == ExplainedStep(
+        kind="ArchiveTable", cost="metadata", statements=("ALTER TABLE shop.`odd.name` RENAME TO shop.t__dropped_3",)
     )

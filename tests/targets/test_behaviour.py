@@ -141,6 +141,42 @@ def test_a_table_that_was_never_written_can_be_truncated(lake: Lake) -> None:
     assert (lake.rows(), state.progress) == ([], PROGRESS)
 
 
+def test_a_dropped_table_is_gone_and_another_one_may_have_its_name(lake: Lake) -> None:
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    for _ in range(2):
+        lake.target.drop(lake.name)
+        assert lake.target.state(lake.name) is None
+    lake.create(with_columns(ID, Z))
+    assert lake.rows() == []
+    lake.write(with_columns(ID, Z), [{"id": 7, "z": 1.5}])
+    assert lake.rows() == [{"id": 7, "z": 1.5}]
+
+
+def test_an_archived_table_keeps_its_rows_under_its_other_name(lake: Lake) -> None:
+    into = replace(lake.name, name=f"{lake.name.name}__dropped_2")
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    for _ in range(2):
+        lake.target.archive(lake.name, into)
+        assert lake.target.state(lake.name) is None
+    archived = lake.target.state(into)
+    assert archived is not None
+    assert (archived.version, archived.progress) == (1, PROGRESS)
+
+    lake.create(with_columns(ID, Z))
+    lake.write(with_columns(ID, Z), [{"id": 7, "z": 1.5}])
+
+    assert lake.rows() == [{"id": 7, "z": 1.5}]
+    (row,) = lake.target.read(into, BEFORE, [1, 2]).collect()
+    assert tuple(row) == (1, 10)
+    with pytest.raises(TargetError, match="Cannot archive"):
+        lake.target.archive(lake.name, into)
+    assert lake.rows() == [{"id": 7, "z": 1.5}]
+    lake.target.drop(lake.name)
+    assert lake.target.read(into, BEFORE, [1]).count() == 1
+
+
 def test_changed_and_deleted_rows_are_truncated_too(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW, {"id": 2}, {"id": 3}], append=True)

@@ -1,0 +1,31 @@
+"""Where a target can go in one step, and where it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_sync.migrate.capabilities import FORMATS
+from cdc_sync.migrate.removal import why_not_removed
+
+
+def reason(format_: str, answer: str, warehouse: str, catalog: str = "jdbc") -> str | None:
+    return why_not_removed(FORMATS[format_], answer, catalog=catalog, warehouse=warehouse)
+
+
+@pytest.mark.parametrize("answer", ["keep", "pause", None])
+def test_what_stays_is_always_possible(answer: str) -> None:
+    assert {reason(name, answer, "s3://lake") for name in FORMATS} == {None}
+
+
+@pytest.mark.parametrize("answer", ["drop", "archive"])
+def test_folders_are_moved_in_one_step_where_the_file_system_does_so(answer: str) -> None:
+    for warehouse in ("./warehouse", "/lake", "file:///lake", "hdfs://name/lake"):
+        assert {reason(name, answer, warehouse) for name in FORMATS} == {None}
+    for warehouse in ("s3://lake", "s3a://lake", "gs://lake", "abfss://c@a/lake"):
+        assert {name for name in FORMATS if reason(name, answer, warehouse) is not None} == {"delta", "hudi"}
+
+
+def test_a_catalogue_of_folders_drops_and_does_not_rename() -> None:
+    assert reason("iceberg", "drop", "/lake", "hadoop") is None
+    assert "cannot rename" in (reason("iceberg", "archive", "/lake", "hadoop") or "")
+    assert reason("delta", "archive", "/lake", "hadoop") is None
