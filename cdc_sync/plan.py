@@ -28,6 +28,7 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
+from cdc_sync.planreasons import considered, initial_values, kept_evidence, left_out
 from cdc_sync.refused import (
     Refused,
     contradiction,
@@ -41,12 +42,11 @@ from cdc_sync.refused import (
     unreadable,
 )
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import DECIDED, NEEDS_RESYNC, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.alignment import DECIDED, SIDE_COLUMN, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
-from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
-from cdc_sync.schema.internal import EMPTY_SCHEMA, Default, InternalSchema
+from cdc_sync.schema.internal import EMPTY_SCHEMA, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
 from cdc_sync.tableends import BACK, Awaited, all_new, end_of_table
@@ -311,8 +311,8 @@ def _next(
     choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
     if isinstance(choice, Refused):
         return choice
-    left_out = _left_out(history)
-    initials = ({}, ()) if is_other else _initials(choice.seen, choice.alignment, sighting, route, left_out)
+    excluded = left_out(history)
+    initials = ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, excluded)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
@@ -321,7 +321,7 @@ def _next(
     if not changes:
         interrupted = any(is_interrupted(history.shown, log, sighting.position) for log in logs)
         renewed = aligned.read is not None and aligned.read.renewed
-        said = choice.evidence if not left_out.issuperset(choice.ignored) else ()
+        said = choice.evidence if not excluded.issuperset(choice.ignored) else ()
         said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
@@ -339,8 +339,8 @@ def _next(
         return refused
     evidence = (
         *choice.alignment.evidence,
-        *_kept_evidence(head.schema, whole),
-        *_considered(head.schema, seen, aligned.facts, whole),
+        *kept_evidence(head.schema, whole),
+        *considered(head.schema, seen, aligned.facts, whole),
         *choice.evidence,
         *reasons,
         *types.evidence,
@@ -371,12 +371,6 @@ def _behind_the_end(
     text = f"created again after the table of this name was dropped ({at})"
     alignment = all_new(head.schema, seen, text)
     return _Aligned(alignment=alignment, facts=Facts(append_only=sighting.append_only), read=None)
-
-
-def _left_out(history: History) -> frozenset[str]:
-    """Return the names of columns whose values were left out at any time."""
-    said = (item for version in history.versions for item in version.evidence)
-    return frozenset(item.subject for item in said if item.kind == IGNORED)
 
 
 def moment_of(sighting: Sighting) -> Moment | None:
@@ -460,72 +454,3 @@ def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignm
     """Whether an old column that would be kept has the name of a new one, so that both cannot stand in one table."""
     kept = {before.column(id_).name for case in alignment.unproven for id_ in case.vanished}
     return bool(kept & {column.name for column in seen.columns})
-
-
-def _kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidence, ...]:
-    """Say in the history which columns were kept because nothing proved what became of them."""
-    return tuple(
-        Evidence(
-            subject=before.column(id_).name,
-            kind="unproven",
-            text=f"kept with its data, gone at the source: {case.reason}",
-        )
-        for case in alignment.unproven
-        for id_ in case.vanished
-    )
-
-
-def _considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, alignment: Alignment) -> Iterator[Evidence]:
-    """Say in the history what names and places alone would have left open, or taken for something else."""
-    if not facts.proofs:
-        return
-    alone = align(before, seen, replace(facts, proofs=()))
-    for case in alone.unproven:
-        names = [before.column(id_).name for id_ in case.vanished] or [seen.columns[i].name for i in case.appeared]
-        yield Evidence(
-            subject=", ".join(names),
-            kind="considered",
-            text="; or ".join(case.explanations) or case.reason,
-        )
-    proven = dict(alignment.same)
-    for id_, index in alone.same:
-        if proven.get(id_) != index:
-            name, new = before.column(id_).name, seen.columns[index].name
-            text = "the same column, by its name" if name == new else f"renamed to {new!r}, by its place"
-            yield Evidence(subject=name, kind="considered", text=text)
-
-
-def _initials(
-    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route, left_out: frozenset[str]
-) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
-    """Find what existing rows read in each new column; nobody knows that of one whose values were left out before."""
-    values: dict[str, Default] = {}
-    evidence: list[Evidence] = []
-    appeared = {*alignment.added, *(index for case in alignment.unproven for index in case.appeared)}
-    for index in sorted(appeared):
-        column = seen.columns[index]
-        declared = route.initials.get(column.name, MISSING)
-        if declared is MISSING and column.name in sighting.betrays_default:
-            column = replace(column, suspect_default=True)
-        found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
-        if column.name in left_out:
-            found = Unknown(reason="its values were left out for a time, by policy.add_column")
-        match found:
-            case Unknown(reason=reason) if route.policy.unknown_values == "pause":
-                return Refused(
-                    reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
-                    remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
-                )
-            case Unknown(reason=reason):
-                values[column.name] = None
-                if not route.append:  # a changelog's rows are what the events said
-                    text = f"existing rows read NULL; what they hold is not known: {reason}"
-                    evidence.append(Evidence(subject=column.name, kind=NEEDS_RESYNC, text=text))
-            case Known(value=value):
-                values[column.name] = value
-                if value is not None:
-                    text = f"existing rows read {value!r}, " + (
-                        "declared" if declared is not MISSING else "the column's default"
-                    )
-                    evidence.append(Evidence(subject=column.name, kind="default", text=text))
-    return values, tuple(evidence)

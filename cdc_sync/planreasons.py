@@ -1,0 +1,92 @@
+"""Why a version is what it is, besides which column is which: what was kept, considered, left out and filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cdc_sync.changepolicy import IGNORED
+from cdc_sync.history.history import History
+from cdc_sync.naming import Route
+from cdc_sync.refused import Refused
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts
+from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
+from cdc_sync.schema.internal import Default, InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.sighting import Sighting
+
+
+def left_out(history: History) -> frozenset[str]:
+    """Return the names of columns whose values were left out at any time."""
+    said = (item for version in history.versions for item in version.evidence)
+    return frozenset(item.subject for item in said if item.kind == IGNORED)
+
+
+def kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidence, ...]:
+    """Say in the history which columns were kept because nothing proved what became of them."""
+    return tuple(
+        Evidence(
+            subject=before.column(id_).name,
+            kind="unproven",
+            text=f"kept with its data, gone at the source: {case.reason}",
+        )
+        for case in alignment.unproven
+        for id_ in case.vanished
+    )
+
+
+def considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, alignment: Alignment) -> Iterator[Evidence]:
+    """Say in the history what names and places alone would have left open, or taken for something else."""
+    if not facts.proofs:
+        return
+    alone = align(before, seen, replace(facts, proofs=()))
+    for case in alone.unproven:
+        names = [before.column(id_).name for id_ in case.vanished] or [seen.columns[i].name for i in case.appeared]
+        yield Evidence(
+            subject=", ".join(names),
+            kind="considered",
+            text="; or ".join(case.explanations) or case.reason,
+        )
+    proven = dict(alignment.same)
+    for id_, index in alone.same:
+        if proven.get(id_) != index:
+            name, new = before.column(id_).name, seen.columns[index].name
+            text = "the same column, by its name" if name == new else f"renamed to {new!r}, by its place"
+            yield Evidence(subject=name, kind="considered", text=text)
+
+
+def initial_values(
+    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route, left_out: frozenset[str]
+) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
+    """Find what existing rows read in each new column; nobody knows that of one whose values were left out before."""
+    values: dict[str, Default] = {}
+    evidence: list[Evidence] = []
+    appeared = {*alignment.added, *(index for case in alignment.unproven for index in case.appeared)}
+    for index in sorted(appeared):
+        column = seen.columns[index]
+        declared = route.initials.get(column.name, MISSING)
+        if declared is MISSING and column.name in sighting.betrays_default:
+            column = replace(column, suspect_default=True)
+        found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
+        if column.name in left_out:
+            found = Unknown(reason="its values were left out for a time, by policy.add_column")
+        match found:
+            case Unknown(reason=reason) if route.policy.unknown_values == "pause":
+                return Refused(
+                    reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
+                    remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
+                )
+            case Unknown(reason=reason):
+                values[column.name] = None
+                if not route.append:  # a changelog's rows are what the events said
+                    text = f"existing rows read NULL; what they hold is not known: {reason}"
+                    evidence.append(Evidence(subject=column.name, kind=NEEDS_RESYNC, text=text))
+            case Known(value=value):
+                values[column.name] = value
+                if value is not None:
+                    text = f"existing rows read {value!r}, " + (
+                        "declared" if declared is not MISSING else "the column's default"
+                    )
+                    evidence.append(Evidence(subject=column.name, kind="default", text=text))
+    return values, tuple(evidence)
