@@ -312,7 +312,7 @@ def _next(
     if isinstance(choice, Refused):
         return choice
     excluded = left_out(history)
-    initials = ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, excluded)
+    initials = ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, logs, excluded)
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials

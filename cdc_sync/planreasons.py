@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cdc_sync.changepolicy import IGNORED
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.initials import told_initial
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
@@ -57,7 +59,12 @@ def considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, align
 
 
 def initial_values(
-    seen: ObservedSchema, alignment: Alignment, sighting: Sighting, route: Route, left_out: frozenset[str]
+    seen: ObservedSchema,
+    alignment: Alignment,
+    sighting: Sighting,
+    route: Route,
+    logs: Sequence[ColumnLog],
+    left_out: frozenset[str],
 ) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
     """Find what existing rows read in each new column; nobody knows that of one whose values were left out before."""
     values: dict[str, Default] = {}
@@ -68,7 +75,9 @@ def initial_values(
         declared = route.initials.get(column.name, MISSING)
         if declared is MISSING and column.name in sighting.betrays_default:
             column = replace(column, suspect_default=True)
-        found = initial_value(column, declared=declared, first_row_holds_default=column.name in sighting.holds_default)
+        told = told_initial(logs, sighting.table, sighting.position, column) if declared is MISSING else None
+        holds_default = column.name in sighting.holds_default
+        found = told or initial_value(column, declared=declared, first_row_holds_default=holds_default)
         if column.name in left_out:
             found = Unknown(reason="its values were left out for a time, by policy.add_column")
         match found:
@@ -85,8 +94,7 @@ def initial_values(
             case Known(value=value):
                 values[column.name] = value
                 if value is not None:
-                    text = f"existing rows read {value!r}, " + (
-                        "declared" if declared is not MISSING else "the column's default"
-                    )
+                    source = "the column's default" if told is None else "as the source's catalogue has it"
+                    text = f"existing rows read {value!r}, {source if declared is MISSING else 'declared'}"
                     evidence.append(Evidence(subject=column.name, kind="default", text=text))
     return values, tuple(evidence)

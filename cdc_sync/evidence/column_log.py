@@ -33,11 +33,21 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedColumn:
-    """A column at one time; `type` is the source's own text, which differs if the column's type does."""
+    """A column at one time.
+
+    Attributes:
+        type: the source's own text, which differs if the column's type does.
+        default: rows that come get a value by themselves: of a default, a sequence or a domain. False where the source
+            does not tell.
+        missing: what rows read in it that were there before it and never written since, as JSON; None where the source
+            does not tell or there is no such value, as where adding the column wrote every row anew.
+    """
 
     name: str
     token: Token
     type: str = ""
+    default: bool = False
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

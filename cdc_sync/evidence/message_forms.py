@@ -3,8 +3,8 @@
 Our form, prefix `cdc_sync`, UTF-8 JSON, written by `capture/ddl_capture.sql`::
 
     {"v": 1, "kind": "command" | "baseline", "cluster": "7123…" | null, "tag": "ALTER TABLE", "schema": "inv",
-     "table": "orders", "relid": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer", "notnull": true}],
-     "query": "alter table …"}
+     "table": "orders", "relid": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer", "notnull": true,
+     "default": true, "missing": "5"}], "query": "alter table …"}
     {"v": 1, "kind": "drop", "cluster": …, "tag": "DROP TABLE", "schema": "inv", "table": "orders", "relid": 16409, …}
     {"v": 1, "kind": "failed", "cluster": …, "tag": …, "relids": [16409], "reason": "…", …}
     {"v": 1, "kind": "uninstalled", "cluster": …}
@@ -12,6 +12,9 @@ Our form, prefix `cdc_sync`, UTF-8 JSON, written by `capture/ddl_capture.sql`::
 The plain form, prefix `ddl`, as in the project's captures::
 
     {"tag": "ALTER TABLE", "object": "inv.orders.total", "relid": "16409", "cols": [{"attnum": 1, …}], "query": "…"}
+
+`default` (whether rows that come get a value by themselves) and `missing` (what rows from before the column read in it,
+`pg_attribute.attmissingval` as JSON text, null if it is not kept) are not in messages of triggers installed before 0.2.
 
 `object` is Postgres' `object_identity`; it has a third part if the command renamed a column or commented on one. The
 plain form does not tell of dropped tables, nor of tables that changed because another one did (inheritance, CASCADE).
@@ -32,11 +35,13 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeEntry:
-    """A live column as pg_attribute has it; `number` is its attnum."""
+    """A live column as pg_attribute has it; `number` is its attnum, the others as in `LoggedColumn`."""
 
     number: int
     name: str
     type: str
+    default: bool = False
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +211,9 @@ def _columns(entries: object) -> tuple[AttributeEntry, ...]:
             raise _Misshapen(f"attnum {number!r} is not a column's number")
         if not (isinstance(name, str) and isinstance(type_, str)):
             raise _Misshapen("a column has no name or no type")
-        columns.append(AttributeEntry(number=number, name=name, type=type_))
+        default, missing = entry.get("default") is True, entry.get("missing")
+        missing = missing if isinstance(missing, str) else None
+        columns.append(AttributeEntry(number=number, name=name, type=type_, default=default, missing=missing))
     if len({column.number for column in columns}) != len(columns) or len({c.name for c in columns}) != len(columns):
         raise _Misshapen("a column is named twice")
     return tuple(sorted(columns, key=lambda column: column.number))

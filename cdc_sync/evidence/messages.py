@@ -176,7 +176,13 @@ class _Replay:
         self._holder[table] = key
         era = ("pg", read.database) if state.cluster is None else ("pg", read.database, state.cluster)
         columns = tuple(
-            LoggedColumn(name=entry.name, token=Token(era=era, number=(state.relid, entry.number)), type=entry.type)
+            LoggedColumn(
+                name=entry.name,
+                token=Token(era=era, number=(state.relid, entry.number)),
+                type=entry.type,
+                default=entry.default,
+                missing=entry.missing,
+            )
             for entry in state.columns
         )
         structure = Structure(

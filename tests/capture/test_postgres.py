@@ -7,7 +7,10 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -17,9 +20,26 @@ from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, u
 from cdc_sync.errors import SetupError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, Structure
+from cdc_sync.evidence.initials import told_initial
 from cdc_sync.evidence.messages import MessageLog
 from cdc_sync.evidence.records import LogicalMessage
 from cdc_sync.local.postgres import PostgresServer
+from cdc_sync.schema.initial import InitialValue, Known, Unknown
+from cdc_sync.schema.observed import ObservedColumn
+from cdc_sync.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT64,
+    INT32,
+    INT64,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    DataType,
+    DecimalType,
+    ListType,
+)
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka
@@ -269,6 +289,102 @@ def test_behind_every_statement_the_messages_say_what_the_catalogue_says(source:
     assert all(len(message["query"]) <= 300 for message in source.received)
     assert not [message for message in source.received if str(message["schema"]).startswith("pg_")]
     assert compared == (92, 2116, 1544)
+
+
+UNSEEN = "it was added with a default that no event shows"
+
+
+def unfilled(shown: str) -> Unknown:
+    return Unknown(reason=f"the source's catalogue has {shown} for them, which no target's column can be filled with")
+
+
+ADDED: tuple[tuple[str, DataType, InitialValue | None], ...] = (
+    # what is added, as which type a target has it, and what the messages say of rows that were there
+    ("int", INT32, None),
+    ("int default 5", INT32, Known(value=5)),
+    ("bigint not null default -9000000000", INT64, Known(value=-9000000000)),
+    ("boolean default false", BOOLEAN, Known(value=False)),
+    ("numeric(12,4) default 1.5", DecimalType(precision=12, scale=4), Known(value="1.5000")),
+    (
+        "numeric(38,0) default 12345678901234567890123456789012345678",
+        DecimalType(precision=38, scale=0),
+        Known(value="12345678901234567890123456789012345678"),
+    ),
+    ("double precision default 0.1", FLOAT64, Known(value=0.1)),
+    ("text default 'it''s \"q\"' || chr(10) || 'é'", STRING, Known(value='it\'s "q"\né')),
+    ("varchar(9) default ''", STRING, Known(value="")),
+    (
+        "uuid default '00000000-0000-0000-0000-000000000000'",
+        STRING,
+        Known(value="00000000-0000-0000-0000-000000000000"),
+    ),
+    ("bytea default '\\x00ff'", BINARY, Known(value="00ff")),
+    ("date default '1970-01-01'", DATE, Known(value="1970-01-01")),
+    ("timestamp default '2020-02-03 04:05:06.000007'", TIMESTAMP, Known(value="2020-02-03T04:05:06.000007")),
+    ("timestamptz default '2020-02-03 04:05:06+05:30'", TIMESTAMP_TZ, Known(value="2020-02-02T22:35:06Z")),
+    ("positive", INT32, Unknown(reason=UNSEEN)),
+    ("positive default 4", INT32, Unknown(reason=UNSEEN)),
+    ("int generated always as identity", INT32, Unknown(reason=UNSEEN)),
+    ("uuid default gen_random_uuid()", STRING, Unknown(reason=UNSEEN)),
+    ("timestamptz default clock_timestamp()", TIMESTAMP_TZ, Unknown(reason=UNSEEN)),
+    ("text default repeat('x', 10001)", STRING, Unknown(reason=UNSEEN)),
+    ("int[] default '{1,2}'", ListType(element_id=0, element=INT32), unfilled("[1, 2]")),
+    ("double precision default 'Infinity'", FLOAT64, unfilled('"Infinity"')),
+    ("numeric(12,4) default 'NaN'", DecimalType(precision=12, scale=4), unfilled('"NaN"')),
+    ("json default '\"x\"'", STRING, unfilled('"x"')),
+    ("date default 'infinity'", DATE, unfilled('"infinity"')),
+    ("char(3) default 'x'", STRING, unfilled('"x  "')),
+)
+
+
+def test_what_rows_read_in_a_column_that_was_added_is_told(source: Source) -> None:
+    apply(source.dsn, install_sql())
+    source.run("create domain positive as int default 3 check (value > 0)")
+    source.run("create table public.t (id int)", "insert into public.t values (1)")
+    for number, (definition, _, _) in enumerate(ADDED):
+        source.run(f"alter table public.t add column c{number} {definition}")
+    log, table = source.read(), TableId(database=source.name, schema="public", table="t")
+    last = log.of(table)[-1].position
+
+    def told(number: int, type_: DataType) -> InitialValue | None:
+        return told_initial([log], table, last, ObservedColumn(name=f"c{number}", type=type_))
+
+    found = {definition: told(number, type_) for number, (definition, type_, _) in enumerate(ADDED)}
+    assert found == {definition: expected for definition, _, expected in ADDED}
+    known = {f"c{place}": item[2].value for place, item in enumerate(ADDED) if isinstance(item[2], Known)}
+    truth = source.connection.execute(f"select {', '.join(known)} from public.t").fetchone()
+    assert dict(zip(known, map(shown, truth), strict=True)) == known
+
+
+def shown(value: Any) -> Any:
+    """A value that was selected, in canonical form."""
+    match value:
+        case Decimal() | UUID():
+            return str(value)
+        case bytes():
+            return value.hex()
+        case datetime(tzinfo=None):
+            return value.isoformat()
+        case datetime():
+            return value.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+        case date():
+            return value.isoformat()
+        case _:
+            return value
+
+
+def test_the_moment_of_now_is_told(source: Source) -> None:
+    apply(source.dsn, install_sql())
+    source.run("create table public.t (id int)", "insert into public.t values (1)")
+    source.run("set local timezone = 'Asia/Kathmandu'", "alter table public.t add column at timestamptz default now()")
+    source.run("alter table public.t alter at set default '2000-01-01'")
+    log, table = source.read(), TableId(database=source.name, schema="public", table="t")
+    column = ObservedColumn(name="at", type=TIMESTAMP_TZ, default="2000-01-01T00:00:00Z")
+
+    told = told_initial([log], table, log.of(table)[-1].position, column)
+
+    (truth,) = source.connection.execute("select at from public.t").fetchone()
+    assert told == Known(value=shown(truth))
 
 
 def test_who_changes_a_table_needs_no_rights_of_ours(source: Source) -> None:
