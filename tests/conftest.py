@@ -117,7 +117,7 @@ spark:
   master: local[2]
   conf:
     spark.driver.memory: 1g
-    spark.driver.extraJavaOptions: '-XX:+UseSerialGC -XX:ReservedCodeCacheSize=400m'
+    spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m'
 """
     )
     conf = {**config.spark.conf, **together}

@@ -159,13 +159,14 @@ def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition
     same = F.struct("digest", "cuts_passed", empties.alias("empties"))
     place = F.struct(TOPIC, PARTITION, OFFSET)
     begins = F.col("previous").isNull() | (F.col("previous") != same) | empties
+    counts = F.when(F.col("within"), place)
+    # No row is left out before the windows: Spark would work the columns out once for the filter, and once more.
     return (
-        looked_at.where("is_event OR within")
-        .withColumn("cuts_passed", _cuts_passed(cuts))
+        looked_at.withColumn("cuts_passed", _cuts_passed(cuts))
         .withColumn("previous", F.lag(same).over(in_source_order))
         .withColumn("last_within", F.max(F.when(F.col("within"), F.col("position"))).over(together))
-        .withColumn("first", F.min(place).over(together))
-        .withColumn("count", F.count(F.lit(1)).over(together))
+        .withColumn("first", F.min(counts).over(together))
+        .withColumn("count", F.count(counts).over(together))
         .where(
             F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
                 place == F.col("first")
