@@ -304,8 +304,7 @@ def _next(
     head, route, logs, kept = history.head, given.route, given.logs, given.kept
     whole = aligned.alignment
     is_other = is_another_table(whole)
-    created = (created_at(log, history.table, head.position, sighting.position) for log in logs)
-    made_anew = next((at for at in created if at is not None), None) if is_other else None
+    made_anew = _created(given, history, sighting) if is_other else None
     if is_other and ((route.append and not ended) or made_anew is None or route.policy.recreate == "pause"):
         return recreated(whole)
     choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
@@ -348,6 +347,12 @@ def _next(
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
 
 
+def _created(given: _Given, history: History, sighting: Sighting) -> SourcePosition | None:
+    """Return where the table was created behind the newest version, None if nothing tells of it."""
+    places = (created_at(log, history.table, history.head.position, sighting.position) for log in given.logs)
+    return next((place for place in places if place is not None), None)
+
+
 def _behind_the_end(
     given: _Given, history: History, sighting: Sighting, seen: ObservedSchema
 ) -> _Aligned | Refused | _Waits | None:
@@ -360,8 +365,7 @@ def _behind_the_end(
     decided = any(decision.at == str(sighting.kafka) for decision in given.route.decisions)
     if head.dropped is None or (decided and not head.ends_target):
         return None
-    created = (created_at(log, history.table, head.position, sighting.position) for log in given.logs)
-    at = next((place for place in created if place is not None), None)
+    at = _created(given, history, sighting)
     if at is None:
         if not head.ends_target:
             return None

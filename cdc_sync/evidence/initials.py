@@ -8,8 +8,9 @@ the column was added, of an array the array. Source: Postgres, documentation of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from cdc_sync.debezium.literals import canonical
 from cdc_sync.debezium.wire import (
@@ -41,6 +42,9 @@ from cdc_sync.schema.types import (
     IntegerType,
 )
 
+_PLAIN: Mapping[DataType, WireType] = MappingProxyType(
+    {BOOLEAN: WireBoolean(), DATE: WireDateText(), TIMESTAMP: WireTimestampText(), TIMESTAMP_TZ: WireInstant()}
+)
 _SHOWN = 40
 """Characters of a value that a reason shows."""
 
@@ -120,13 +124,7 @@ def _wire(type_: DataType, source_type: str) -> WireType | None:
         # JSON of other types may be laid out otherwise than as text.
         plain = source_type in ("text", "uuid") or source_type.startswith("character varying")
         return WireText() if plain else None
-    by_type: dict[DataType, WireType] = {
-        BOOLEAN: WireBoolean(),
-        DATE: WireDateText(),
-        TIMESTAMP: WireTimestampText(),
-        TIMESTAMP_TZ: WireInstant(),
-    }
-    return by_type.get(type_)
+    return _PLAIN.get(type_)
 
 
 def _hexadecimal(value: object) -> str | None:

@@ -14,7 +14,7 @@ The plain form, prefix `ddl`, as in the project's captures::
     {"tag": "ALTER TABLE", "object": "inv.orders.total", "relid": "16409", "cols": [{"attnum": 1, …}], "query": "…"}
 
 `default` (whether rows that come get a value by themselves) and `missing` (what rows from before the column read in it,
-`pg_attribute.attmissingval` as JSON text, null if it is not kept) are not in messages of triggers installed before 0.2.
+`pg_attribute.attmissingval` as JSON text, null if it is not kept) are not in messages of triggers installed earlier.
 
 `object` is Postgres' `object_identity`; it has a third part if the command renamed a column or commented on one. The
 plain form does not tell of dropped tables, nor of tables that changed because another one did (inheritance, CASCADE).
