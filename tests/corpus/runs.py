@@ -165,9 +165,10 @@ _IMAGES = {"iceberg": _iceberg_images, "delta": _delta_images}
 
 
 def run_into_memory(config: Config, spark: SparkSession) -> Ended:
-    """Run the job's batch function over all that is there, into the memory target."""
+    """Run the job's batch function over all that is there, and what follows between batches, into the memory target."""
     with memory_job(config, spark) as (job, context):
         job.process(ends_of(context))
+        job.catch_up()
         return ended_in_memory(job, context)
 
 
