@@ -19,6 +19,7 @@ from cdc_sync.resyncing import Notifications
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.sourcecatalogue import SourceCatalogue
 from cdc_sync.sourcevalues import SourceValues
+from cdc_sync.spark.codegen import Codegen
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.state import StateStore
@@ -31,6 +32,7 @@ class Context:
 
     config: Config
     spark: SparkSession
+    codegen: Codegen
     kafka: KafkaClient
     book: SchemaBook
     history: HistoryStore
@@ -77,6 +79,7 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, tar
     return Context(
         config=config,
         spark=spark,
+        codegen=Codegen(spark, config.job.compile_from_rows),
         kafka=kafka,
         book=book,
         history=HistoryStore(f"{config.pipeline.root}/history"),

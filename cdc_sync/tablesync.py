@@ -42,6 +42,8 @@ class TableSync(TableDropping):
         super().__init__(context, route)
         self.lock = threading.Lock()
         self._appends_failed = 0
+        # At most so many rows are in the target, None if nobody knows.
+        self._rows: int | None = None
         self._is_of_another_mode = False
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
@@ -56,6 +58,7 @@ class TableSync(TableDropping):
         self.history = self._context.history.find(self.table)
         state = self._rolled_back(self._context.target.state(self.route.target))
         self._stamped = state.version if state else None
+        self._rows = state.rows if state else 0
         joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
         self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
         self._evidence.route = self.route
@@ -138,10 +141,19 @@ class TableSync(TableDropping):
         plan = self._write_plan(
             ranges, exact=False, converters=converters_for(self.history, self.route, self._known(self._current))
         )
-        return self._write(plan)
+        with self._context.codegen.of_rows(self._rows_with(ranges)):
+            return self._write(plan)
 
     def advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Plan for the stretches, which cover at least the ranges, then migrate and write."""
+        with self._context.codegen.of_rows(self._rows_with(ranges)):
+            self._advance_surveyed(ranges, stretches)
+
+    def _rows_with(self, ranges: tuple[OffsetRange, ...]) -> int | None:
+        """Return how many rows the target has at most after ranges are written to it, None if that is not known."""
+        return None if self._rows is None else self._rows + sum(item.size for item in ranges)
+
+    def _advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         due = self._due()
         if due is not None:
             self._let_go(due)
@@ -393,6 +405,7 @@ class TableSync(TableDropping):
         if outcome.progress is None:
             return False
         self.progress = outcome.progress
+        self._rows = self._rows_with(plan.ranges)
         self._appends_failed = 0 if outcome.appended else self._appends_failed + (1 if outcome.tried_append else 0)
         self._keeps_unchanged = self._keeps_unchanged or outcome.left_out
         if outcome.unknown_values:

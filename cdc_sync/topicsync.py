@@ -214,7 +214,8 @@ class TopicSync:
         records = context.read(_existing(context, ranges))
         cuts = {table.table: table.cuts for table in active}
         ends = {(item.topic, item.partition): item.end for item in step}
-        return survey_with(context, records, ends, cuts)
+        with context.codegen.of_rows(sum(item.size for item in ranges)):
+            return survey_with(context, records, ends, cuts)
 
     def _holds_news(self, found: Survey) -> bool:
         """Whether a table has more than one schema here or one that is not its head's, or was truncated."""

@@ -44,7 +44,10 @@ def runs_of(
     _spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Runs]:
-    """Run a capture, into a lake in one batch and into memory in many small ones."""
+    """Run a capture, into a lake in one batch and into memory in many small ones.
+
+    Where both are run, Spark compiles for the lake and interprets for memory, so they also show that those agree.
+    """
     from cdc_sync import job
     from cdc_sync.spark.session import build_session
     from tests.corpus.runs import (
@@ -61,7 +64,7 @@ def runs_of(
         produce_capture(produce, capture)
         registry: str | None = request.getfixturevalue("registry_url") if capture.endswith("avro") else None
 
-        def config(target: str, size: int) -> Config:
+        def config(target: str, size: int, *, compiled: bool) -> Config:
             folder = tmp_path_factory.mktemp(f"{capture}-{target}")
             return corpus_config(
                 capture,
@@ -70,16 +73,18 @@ def runs_of(
                 target=target,
                 size=size,
                 registry=registry,
+                compiled=compiled,
             )
 
         with session_of_its_own(_spark):
             in_lake = run_into_lake(
-                config(FORMAT, 200_000), lambda found: job.run(found, once=True, stop=threading.Event())
+                config(FORMAT, 200_000, compiled=capture in IN_MEMORY),
+                lambda found: job.run(found, once=True, stop=threading.Event()),
             )
         if capture not in IN_MEMORY:
             return Runs(lake=in_lake, memory=None)
         with session_of_its_own(_spark):
-            small = config("memory", SMALL_BATCH)
+            small = config("memory", SMALL_BATCH, compiled=False)
             in_memory = run_into_memory(small, build_session(small))
         return Runs(lake=in_lake, memory=in_memory)
 

@@ -41,7 +41,7 @@ tables:
   - {{pattern: '.*', target: '{{database}}.{{table}}'}}
 policy: {{unproven_rename: pause, out_of_range: 'null'}}
 target: {{format: {target}, catalog: {{warehouse: '{folder}/warehouse'}}}}
-job: {{max_offsets_per_batch: {size}}}
+job: {{max_offsets_per_batch: {size}, compile_from_rows: {compile_from}}}
 """
 
 
@@ -97,8 +97,14 @@ def corpus_config(
     name: str = "corpus",
     pattern: str | None = None,
     told: bool = True,
+    compiled: bool = False,
 ) -> Config:
-    """Configure a pipeline for a capture; `told` also reads what the source says of its own DDL."""
+    """Configure a pipeline for a capture.
+
+    Args:
+        told: also read what the source says of its own DDL.
+        compiled: Spark compiles whatever it runs; else it interprets all, for the tables are small.
+    """
     prefix = PREFIXES[capture]
     topics_of = {
         "postgres": f"{{messages: [{prefix}.message], wait: 0s}}",
@@ -112,6 +118,7 @@ def corpus_config(
         registry=f"registry: {{url: '{registry}'}}" if registry else "",
         target=target,
         size=size,
+        compile_from=0 if compiled else 20_000,
         evidence=topics_of[database(capture)] if told else "{}",
     )
     return parse_config(text, path=str(folder / "corpus.yaml"))

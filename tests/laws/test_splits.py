@@ -101,6 +101,7 @@ def run_split(
                 registry=prepared(split.capture),
                 pattern=rf"{_PREFIX}\..*",
                 told=False,
+                compiled=len(split.ends) == 1,
             )
             with memory_job(config, build_session(config)) as (job, context):
                 for ends in split.ends:
