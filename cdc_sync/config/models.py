@@ -352,7 +352,7 @@ class Job(_Section):
     trigger_interval: Duration = timedelta(seconds=1)
     max_offsets_per_batch: Annotated[int, Field(ge=1)] = 200_000
     parallel_tables: Annotated[int, Field(ge=1, le=64)] = 4
-    compile_from_rows: Annotated[int, Field(ge=0)] = 20_000
+    compile_from_rows: Annotated[int, Field(ge=0)] = 100_000
 
 
 class Verify(_Section):

@@ -118,7 +118,7 @@ def corpus_config(
         registry=f"registry: {{url: '{registry}'}}" if registry else "",
         target=target,
         size=size,
-        compile_from=0 if compiled else 20_000,
+        compile_from=0 if compiled else 100_000,
         evidence=topics_of[database(capture)] if told else "{}",
     )
     return parse_config(text, path=str(folder / "corpus.yaml"))
