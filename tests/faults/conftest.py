@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NewPipeline(Protocol):
-    """Makes a pipeline for the topics of a prefix; each test has a prefix of its own."""
+    """Makes a pipeline for the topics of a prefix; each test has one that no other has, in any file."""
 
     def __call__(self, prefix: str, *, rules: str = ..., settings: str = "", format: str = ...) -> Pipeline: ...
 

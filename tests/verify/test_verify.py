@@ -184,7 +184,7 @@ def test_rows_on_their_way_are_waited_for_and_rows_that_keep_changing_are_no_dif
 def test_a_table_without_a_key_is_compared_by_whole_rows(
     new: Callable[..., Pipeline], produce: Produce, connection: psycopg.Connection[Any], verify: CommandLine
 ) -> None:
-    lake, table = new("keyless"), words("keyless", key=())
+    lake, table = new("verifykeyless"), words("verifykeyless", key=())
     connection.execute("create table words (k text, v text)")
     for _ in range(3):
         connection.execute("insert into words values ('a', null)")
