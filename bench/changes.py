@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import structlog
 from confluent_kafka import Producer
+from figures import percentile_99, show
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Config, parse_config
@@ -109,7 +109,7 @@ def batches(context: Context, servers: str, changes: int, rows: int) -> Mapping[
         "changes": changes,
         "plain batch, median s": median(plain),
         "extra, median s": median(extra),
-        "extra, 99th percentile s": quantiles(extra, n=100, method="inclusive")[-1] if len(extra) > 1 else extra[0],
+        "extra, 99th percentile s": percentile_99(extra),
         "extra, largest s": extra[-1],
     }
 
@@ -205,11 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             spark.stop()
         finally:
             kafka.stop()
-    if options.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
-    else:
-        for label, value in found.items():
-            print(f"{label:32} {value:12,.3f}" if isinstance(value, float) else f"{label:32} {value:12,}")
+    show(found, as_json=options.json)
     return 0
 
 

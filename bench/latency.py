@@ -11,15 +11,14 @@ twenty times a second, reads the row with every column as the source has it.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import psycopg
+from figures import percentile_99, show
 
 from cdc_sync.config import parse_config
 from cdc_sync.demo.job import JobProcess
@@ -55,9 +54,10 @@ def _statements() -> Iterator[str]:
 class _Clock:
     """Times rows on their way."""
 
-    def __init__(self, source: psycopg.Connection[tuple[object, ...]], lake: Lake) -> None:
-        self._source, self._lake = source, lake
+    def __init__(self, source: psycopg.Connection[tuple[object, ...]], lake: Lake, job: JobProcess) -> None:
+        self._source, self._lake, self._job = source, lake, job
         self._last = 0
+        self._stamp: int | None = None
 
     def row(self) -> float:
         """Insert a row; return the seconds until the lake has it."""
@@ -65,14 +65,8 @@ class _Clock:
         self._source.execute(f"insert into {_TABLE} (id, c1) values ({self._last}, 'text {self._last}')")
         began = time.monotonic()
         names = self._names()
-        stamp: int | None = None
-        while time.monotonic() < began + _PATIENCE:
-            if self._lake.stamp() != stamp:
-                stamp = self._lake.stamp()
-                if self._has(names):
-                    return time.monotonic() - began
-            time.sleep(0.05)
-        raise SystemExit(f"row {self._last} did not come within {_PATIENCE:.0f} s")
+        self._job.wait_until(lambda: self._has(names), timeout=_PATIENCE)
+        return time.monotonic() - began
 
     def _names(self) -> list[str]:
         found = self._source.execute(
@@ -83,7 +77,8 @@ class _Clock:
         return [str(name) for (name,) in found]
 
     def _has(self, names: Sequence[str]) -> bool:
-        table = self._lake.table(_TABLE)
+        before, self._stamp = self._stamp, self._lake.stamp()
+        table = self._lake.table(_TABLE) if self._stamp != before else None
         if table is None or [field.name for field in table.schema().fields] != names:
             return False
         return len(table.scan(row_filter=f"id == {self._last}", selected_fields=("id", "c1")).to_arrow()) == 1
@@ -105,7 +100,7 @@ def measure(rounds: int, trigger: str) -> Mapping[str, float]:
             lake = Lake(name="lake", service=parse_config(file.read_text()).target.catalog.service or "")
             job = JobProcess(file, log=stack.folder / "job.log", environment={})
             try:
-                clock, statements = _Clock(source, lake), _statements()
+                clock, statements = _Clock(source, lake, job), _statements()
                 for number in range(rounds + _WARM):
                     without = clock.row()
                     source.execute(next(statements))
@@ -120,8 +115,7 @@ def measure(rounds: int, trigger: str) -> Mapping[str, float]:
 
 
 def _of(name: str, seconds: Sequence[float]) -> Mapping[str, float]:
-    last = quantiles(seconds, n=100, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
-    return {f"{name}, median s": median(seconds), f"{name}, 99th percentile s": last}
+    return {f"{name}, median s": median(seconds), f"{name}, 99th percentile s": percentile_99(seconds)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,15 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trigger", default="1s", help="job.trigger_interval")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
-    found = measure(given.rounds, given.trigger)
-    if given.json:
-        print(json.dumps(found))
-    else:
-        for name, value in found.items():
-            print(f"{name:<45}{value:>10,.3f}" if isinstance(value, float) else f"{name:<45}{value:>10,}")
+    show(measure(given.rounds, given.trigger), as_json=given.json)
     return 0
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     sys.exit(main())

@@ -32,10 +32,13 @@ class Codegen:
         """
         self._spark = spark
         self._compile_from = compile_from
-        self._compiled = {key: spark.conf.get(key) for key in _INTERPRETED}
+        self._compiled = {key: str(spark.conf.get(key)) for key in _INTERPRETED}
         self._lock = threading.Lock()
         self._small = self._large = 0
-        self._interprets = False
+
+    @property
+    def _interprets(self) -> bool:
+        return self._small > 0 and self._large == 0
 
     @contextmanager
     def of_rows(self, rows: int | None) -> Iterator[None]:
@@ -49,14 +52,11 @@ class Codegen:
 
     def _count(self, change: int, *, small: bool) -> None:
         with self._lock:
+            before = self._interprets
             if small:
                 self._small += change
             else:
                 self._large += change
-            interprets = self._small > 0 and self._large == 0
-            if interprets == self._interprets:
-                return
-            for key, value in (_INTERPRETED if interprets else self._compiled).items():
-                if value is not None:
+            if self._interprets != before:
+                for key, value in (_INTERPRETED if self._interprets else self._compiled).items():
                     self._spark.conf.set(key, value)
-            self._interprets = interprets
