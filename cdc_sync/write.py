@@ -33,14 +33,14 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, VALUE
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.conditions import by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_with_problem
 from cdc_sync.spark.problems import NO_ROWS, PLACEHOLDER_FOUND
-from cdc_sync.spark.recognise import has_payload
+from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
@@ -298,7 +298,7 @@ def converted_events(context: Context, plan: WritePlan) -> DataFrame:
     records = context.read(plan.ranges, headers=how.keep_unchanged)
     if not any(converter.flattened for converter in plan.converters):
         # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
-        records = records.where(has_payload(F.col(VALUE)))
+        records = records.where(value_has_payload())
     converted = convert(records, plan.converters, plan.head.schema, how)
     if plan.exact:
         converted = converted.where(F.col(PROBLEM).isNull() | ~F.col(PROBLEM).isin(*NO_ROWS))

@@ -18,7 +18,6 @@ from cdc_sync.debezium.conversions import WireColumn
 from cdc_sync.debezium.forms import Opaque
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, Entry, FromColumn
-from cdc_sync.spark.casting import through
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
@@ -40,10 +39,11 @@ from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
+from cdc_sync.spark.kept import Projection
 from cdc_sync.spark.position import position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
-from cdc_sync.spark.recognise import has_payload, matches, may_be_key_update
-from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.recognise import matches, may_be_key_update, value_has_payload
+from cdc_sync.spark.types import literal
 
 
 def convert(
@@ -63,23 +63,20 @@ def convert(
         `decoding.keep_unchanged` also `position` and `unchanged_column(id)` for each column that can be left out; with
         `decoding.images` also `has_before` and `before_column(id)`.
     """
-    compiled = _compiled(converters, head, decoding)
     frame = records
-    for projection in compiled:
-        frame = frame.select(*projection)
+    for projection in _compiled(converters, head, decoding):
+        frame = projection.of(frame)
     return frame
 
 
 @lru_cache(maxsize=4096)
-def _compiled(
-    converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding
-) -> tuple[tuple[Column, ...], ...]:
+def _compiled(converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding) -> tuple[Projection, ...]:
     """Build the expressions of projections, each over the one before; building them costs more than using them.
 
     A new schema or a new head is a new key, so nothing is ever invalidated. Each step is a projection of its own, so
     that what two later expressions need is computed once.
     """
-    return _Compiler(converters, head, decoding).projections()
+    return tuple(map(Projection, _Compiler(converters, head, decoding).projections()))
 
 
 class _Compiler:
@@ -149,7 +146,7 @@ class _Compiler:
         """Return how deletes of flattened events are told: by their key alone."""
         flattened = {form for item, form in zip(self._converters, self._form_of, strict=True) if item.flattened}
         by_key = {self._forms[form][0]: form for form in sorted(flattened)}
-        empty = ~has_payload(F.col(VALUE))
+        empty = ~value_has_payload()
         headers = self._decoding.headers
         return [(empty & matches(key, Opaque(), headers=headers), form) for key, form in by_key.items()]
 
@@ -210,7 +207,7 @@ class _Compiler:
                 case Constant(value=value, target=target):
                     return literal(value, target)
                 case FromColumn(name=name, target=target, casts=casts):
-                    read = through(found.converted(name, before=before), casts).cast(to_spark(target))
+                    read = found.cast(name, casts, target, before=before)
                     left_out = None if before else found.left_out(name)
                     return read if left_out is None else F.when(~left_out, read)
 

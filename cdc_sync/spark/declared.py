@@ -15,6 +15,7 @@ from cdc_sync.debezium.conversions import WireFloat
 from cdc_sync.debezium.forms import Prefix
 from cdc_sync.debezium.wire import WireDateText, WireInstant, WireText, WireTimestampText, WireType
 from cdc_sync.spark.groups import Group
+from cdc_sync.spark.kept import kept
 from cdc_sync.spark.payloads import is_quoted, lost_quotes
 
 _IN_QUOTES = (WireFloat, WireText, WireInstant, WireDateText, WireTimestampText)
@@ -34,17 +35,22 @@ def not_as_declared(group: Group) -> list[tuple[str, Column]]:
         member = json.dumps(field, ensure_ascii=False)
         # Converters differ in how they escape what has to be escaped in a name.
         if isinstance(column.wire, _IN_QUOTES) and "\\" not in member:
-            found += [(column.name, _is_bare(group, column.wire, member, value)) for value in _values(group, field)]
+            found += [
+                (column.name, _kept_is_bare(group, field, column.wire, member, before=before))
+                for before in _sides(group, field)
+            ]
     return found
 
 
-def _values(group: Group, field: str) -> list[Column]:
-    layout = group.layout
-    if layout.needs_key:
-        return [layout.after(field)]  # what was before is in the record's key, which is elsewhere
-    if group.decoding.images or field in group.key_fields:
-        return [layout.after(field), layout.before(field)]
-    return [layout.after(field)]
+def _sides(group: Group, field: str) -> tuple[bool, ...]:
+    if group.layout.needs_key:
+        return (False,)  # what was before is in the record's key, which is elsewhere
+    return (False, True) if group.decoding.images or field in group.key_fields else (False,)
+
+
+def _kept_is_bare(group: Group, field: str, wire: WireType, member: str, *, before: bool) -> Column:
+    key = ("is bare", group.place(field, before=before), type(wire), member)
+    return kept(key, lambda: _is_bare(group, wire, member, group.side(field, before=before)))
 
 
 def _is_bare(group: Group, wire: WireType, member: str, value: Column) -> Column:

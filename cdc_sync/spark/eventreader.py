@@ -18,7 +18,7 @@ from cdc_sync.spark.conditions import any_of, first_of
 from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout
 from cdc_sync.spark.payloads import behind, lost_quotes, read_avro
 from cdc_sync.spark.position import source_type
-from cdc_sync.spark.recognise import digest, has_payload, is_canonical
+from cdc_sync.spark.recognise import digest, is_canonical, value_has_payload
 
 _NAMES = ("db", "schema", "table")
 
@@ -47,7 +47,7 @@ class EventReader:
 
     def carries_change(self) -> Column:
         """Return whether a record may be a change: it has a payload."""
-        return has_payload(F.col(VALUE))
+        return value_has_payload()
 
     def digest(self) -> Column:
         """Return the digest of a record's schemas."""

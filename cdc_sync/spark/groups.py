@@ -13,14 +13,18 @@ from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, 
 from cdc_sync.debezium.forms import AvroBody, Document, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.projection import FromColumn
+from cdc_sync.schema.types import DataType
+from cdc_sync.spark.casting import through
 from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
+from cdc_sync.spark.kept import kept
 from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
 from cdc_sync.spark.payloads import behind, read_avro
-from cdc_sync.spark.recognise import are_text, has_payload, is_text
+from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
+from cdc_sync.spark.types import to_spark
 
 KEY_UPDATE = "is_key_update"
 """Whether a create may stand for a row that was there under another key."""
@@ -127,11 +131,23 @@ class Group:
 
     def raw(self, field: str, *, before: bool = False) -> Column:
         """Return a field's value as parsed, after the change or before it."""
-        if before:
-            return self.layout.before(field)
-        after = self.layout.after(field)
+        if before or field not in self.key_fields:
+            return self.side(field, before=before)
         # A delete has no `after`; of `before` only the key is data without full replica identity.
-        return F.coalesce(after, self.layout.before(field)) if field in self.key_fields else after
+        sides = (self.side(field, before=False), self.side(field, before=True))
+        return kept(("of a key", self.place(field)), lambda: F.coalesce(*sides))
+
+    def side(self, field: str, *, before: bool) -> Column:
+        """Return a field's value on one side of the change as the event has it."""
+        layout = self.layout
+        return kept(
+            ("side", self.place(field, before=before)),
+            lambda: layout.before(field) if before else layout.after(field),
+        )
+
+    def place(self, field: str, *, before: bool = False) -> tuple[object, ...]:
+        """Return what tells a field's value, as parsed, from all others: it is the same expression wherever that is."""
+        return self.index, type(self.layout), type(self.members[0][1].value_form), field, before
 
     def converted(self, name: str, *, before: bool = False) -> Column:
         """Return a column's value in its own tracked type."""
@@ -142,6 +158,15 @@ class Group:
         if self._decoder(field) is None:
             return self.raw(field, before=before)
         return F.col(self._decoded_name(field, before=before))
+
+    def cast(self, name: str, casts: tuple[DataType, ...], target: DataType, *, before: bool) -> Column:
+        """Return a column's value in the type of the head, by way of those between."""
+        field = self._fields[name]
+        key = ("cast", self.place(field, before=before), self._decoded_name(field, before=before))
+        return kept(
+            (*key, field in self.key_fields, self.columns[field].wire, self.decoding, casts, target),
+            lambda: through(self.converted(name, before=before), casts).cast(to_spark(target)),
+        )
 
     def decoded(self) -> list[Column]:
         """Return the columns that `converted` refers to: a value and the check that it was not lost share them."""
@@ -271,7 +296,7 @@ class Group:
         if self.needs_key:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
             # Its schema is not the rows' to the byte, so their prefix does not tell where its payload begins.
-            mine = mine & has_payload(F.col(VALUE))
+            mine = mine & value_has_payload()
         return [F.when(mine, data).alias(self._bytes_name)]
 
     def as_text(self) -> list[Column]:

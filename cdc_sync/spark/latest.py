@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, value_column
+from cdc_sync.spark.kept import Projection, kept
 
 _LAST = "last"
 
@@ -24,13 +25,18 @@ def latest(converted: DataFrame, schema: InternalSchema) -> DataFrame:
     Returns:
         `deleted`, `created` and `value_column(id)` for each column, the contract of `targets.base.Batch`.
     """
-    keys = [value_column(id_) for id_ in schema.primary_key]
-    others = [name for column in schema.columns if (name := value_column(column.id)) not in keys]
-    last = F.max_by(F.struct(OP, *others), OFFSET).alias(_LAST)
-    created = begins_with_row(F.col(OP), F.col(OFFSET)).alias(CREATED)
+    keys = tuple(value_column(id_) for id_ in schema.primary_key)
+    names = tuple(value_column(column.id) for column in schema.columns)
+    aggregates, rows = kept(("latest", keys, names), lambda: _expressions(keys, names))
     # Shuffled before the aggregation, rows are sorted once instead of before and after the shuffle.
     partitions = int(converted.sparkSession.conf.get("spark.sql.shuffle.partitions") or 2)
-    reduced = converted.repartition(partitions, *keys).groupBy(*keys).agg(last, created)
-    by_name = {name: F.col(_LAST).getField(name).alias(name) for name in others}
-    values = [by_name.get(value_column(column.id), F.col(value_column(column.id))) for column in schema.columns]
-    return reduced.select((F.col(_LAST).getField(OP) == "d").alias(DELETED), CREATED, *values)
+    return rows.of(converted.repartition(partitions, *keys).groupBy(*keys).agg(*aggregates))
+
+
+def _expressions(keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[Column, ...], Projection]:
+    """Return what a key's events are reduced to, and what the rows are made of that."""
+    last = F.max_by(F.struct(OP, *(name for name in names if name not in keys)), OFFSET).alias(_LAST)
+    created = begins_with_row(F.col(OP), F.col(OFFSET)).alias(CREATED)
+    values = (F.col(name) if name in keys else F.col(_LAST).getField(name).alias(name) for name in names)
+    deleted = (F.col(_LAST).getField(OP) == "d").alias(DELETED)
+    return (last, created), Projection((deleted, F.col(CREATED), *values))

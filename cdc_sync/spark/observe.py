@@ -18,6 +18,7 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of, by_partition, first_of
 from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.kept import Projection
 from cdc_sync.spark.position import KIND, PARTS, position_of
 
 
@@ -96,17 +97,13 @@ def _by_topic(ends: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
 
 def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
     """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position`; no value among them."""
-    return (
-        records.where(events.carries_change())
-        .withColumn("digest", events.digest())
-        .select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event"))
-        .select(TOPIC, PARTITION, OFFSET, "digest", *_of_event())
-    )
+    changes = records.where(events.carries_change()).withColumn("digest", events.digest())
+    return _of_event().of(changes.select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event")))
 
 
 @cache
-def _of_event() -> tuple[Column, ...]:
-    """Return `is_event`, `op`, `table` and `position` of what the column `event` holds; the same for every range."""
+def _of_event() -> Projection:
+    """Return place and digest, and `is_event`, `op`, `table` and `position` of the column `event`; for every range."""
     source = F.col("event").getField("source")
     op = F.col("event").getField("op")
     table = F.struct(
@@ -120,7 +117,8 @@ def _of_event() -> tuple[Column, ...]:
         & (source.getField("schema").isNull() | _is_name(source.getField("schema")))
         & F.coalesce(op.isin("c", "r", "u", "d", "t"), F.lit(False))
     )
-    return is_event.alias("is_event"), op.alias("op"), table.alias("table"), position_of(source).alias("position")
+    told = (is_event.alias("is_event"), op.alias("op"), table.alias("table"), position_of(source).alias("position"))
+    return Projection((TOPIC, PARTITION, OFFSET, "digest", *told))
 
 
 def _is_name(text: Column) -> Column:
@@ -151,6 +149,15 @@ def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition
 
     One job does both: most ranges are small, and what they cost is planning.
     """
+    passed = looked_at.withColumn("cuts_passed", _cuts_passed(cuts))
+    over_windows, is_first, found = _of_firsts()
+    # No row is left out before the windows: Spark would work the columns out once for the filter, and once more.
+    return found.of(over_windows.of(passed).where(is_first))
+
+
+@cache
+def _of_firsts() -> tuple[Projection, Column, Projection]:
+    """Return what windows add, which records are first then, and what is told of them; the same for every range."""
     # Changes are looked at by table, in source order; everything else by schema.
     kind = ("is_event", F.when(F.col("is_event"), F.col("table")), F.when(~F.col("is_event"), F.col("digest")))
     together = Window.partitionBy(*kind)
@@ -158,22 +165,21 @@ def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition
     empties = F.col(OP) == "t"
     same = F.struct("digest", "cuts_passed", empties.alias("empties"))
     place = F.struct(TOPIC, PARTITION, OFFSET)
-    begins = F.col("previous").isNull() | (F.col("previous") != same) | empties
     counts = F.when(F.col("within"), place)
-    # No row is left out before the windows: Spark would work the columns out once for the filter, and once more.
-    return (
-        looked_at.withColumn("cuts_passed", _cuts_passed(cuts))
-        .withColumn("previous", F.lag(same).over(in_source_order))
-        .withColumn("last_within", F.max(F.when(F.col("within"), F.col("position"))).over(together))
-        .withColumn("first", F.min(counts).over(together))
-        .withColumn("count", F.count(counts).over(together))
-        .where(
-            F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
-                place == F.col("first")
-            )
-        )
-        .select("is_event", "table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"), "count")
+    over_windows = (
+        "*",
+        same.alias("same"),
+        F.lag(same).over(in_source_order).alias("previous"),
+        F.max(F.when(F.col("within"), F.col("position"))).over(together).alias("last_within"),
+        F.min(counts).over(together).alias("first"),
+        F.count(counts).over(together).alias("count"),
     )
+    begins = F.col("previous").isNull() | (F.col("previous") != F.col("same")) | empties
+    is_first = F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
+        place == F.col("first")
+    )
+    found = ("is_event", "table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"), "count")
+    return Projection(over_windows), is_first, Projection(found)
 
 
 def _stretch(row: Row) -> Stretch:

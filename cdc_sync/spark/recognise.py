@@ -17,6 +17,12 @@ from cdc_sync.spark.columns import HEADERS, KEY, VALUE
 from cdc_sync.spark.conditions import all_of
 
 
+@cache
+def value_has_payload() -> Column:
+    """Return `has_payload` of a record's value."""
+    return has_payload(F.col(VALUE))
+
+
 def has_payload(value: Column) -> Column:
     """Return whether a record's value is not null and no tombstone of the JSON converter, `"payload":null}`."""
     return value.isNotNull() & ~F.endswith(value, F.lit(bytearray((PAYLOAD_MARKER + "null}").encode())))

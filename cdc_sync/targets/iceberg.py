@@ -14,6 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
@@ -27,6 +28,7 @@ from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
@@ -188,8 +190,12 @@ class IcebergTarget:
 
     def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
         metadata = metadata_names(batch.mode)
-        columns = (rows[value_column(column.id)].alias(column.name) for column in batch.schema.columns)
-        writer = rows.select(*columns, *metadata).writeTo(self._sql_name(name))
+        names = tuple((value_column(column.id), column.name) for column in batch.schema.columns)
+        columns = kept(
+            ("named", names, metadata),
+            lambda: Projection([*(F.col(label).alias(text) for label, text in names), *metadata]),
+        )
+        writer = columns.of(rows).writeTo(self._sql_name(name))
         for key, value in properties.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         writer.append()
