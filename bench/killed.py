@@ -21,15 +21,17 @@ import time
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 import psycopg
 from changing_source import ChangingTable, Column
 
 from cdc_sync.demo.compare import differences
 from cdc_sync.demo.lake import Lake, image
 from cdc_sync.demo.postgres import PostgresSource, create_database
-from cdc_sync.local.process import ServerProcess
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore
+from tests.live.job import JobProcess
 
 _ROOT = Path(__file__).parents[1]
 _CONFIG = """\
@@ -51,43 +53,6 @@ _TABLES = {
 }
 _MOMENTS = ("schema version recorded", "target migrated", "batch written")
 _PATIENCE = 90.0
-
-
-class Killed:
-    """The job as a child that is not asked before it ends."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._log = folder / "job.log"
-        self._process: ServerProcess | None = None
-        self._begins = 0
-
-    def start(self) -> None:
-        """Start it in a process group of its own."""
-        self._begins = self._log.stat().st_size if self._log.exists() else 0
-        command = [sys.executable, "-m", "cdc_sync", "run", str(self._folder / "conf.yaml")]
-        self._process = ServerProcess("the job", command, log=self._log, cwd=_ROOT)
-
-    def lines(self) -> list[str]:
-        """Return what it logged since it was started last."""
-        return self._log.read_text(errors="replace")[self._begins :].splitlines() if self._log.exists() else []
-
-    def wait_for(self, moment: str) -> bool:
-        """Wait until it logs something; False if it took too long."""
-        deadline = time.monotonic() + _PATIENCE
-        assert self._process is not None
-        while time.monotonic() < deadline:
-            if any(moment in line for line in self.lines()):
-                return True
-            if not self._process.running:
-                raise SystemExit(f"FAILED: the job ended by itself.\n{self._process.log_tail()}")
-            time.sleep(0.02)
-        return False
-
-    def kill(self) -> None:
-        """SIGKILL to Python and JVM alike."""
-        assert self._process is not None
-        self._process.kill()
 
 
 def main() -> int:
@@ -126,7 +91,7 @@ def _run(stack: LocalStack, *, kills: int, chance: random.Random) -> int:
         for table in tables:
             table.start()
         try:
-            _kill_often(Killed(folder), kills, chance)
+            _kill_often(JobProcess(folder / "conf.yaml"), kills, chance)
         finally:
             stop.set()
             for table in tables:
@@ -170,7 +135,7 @@ def _wait_for_connector(admin: psycopg.Connection[tuple[object, ...]], connector
         time.sleep(0.2)
 
 
-def _kill_often(job: Killed, kills: int, chance: random.Random) -> None:
+def _kill_often(job: JobProcess, kills: int, chance: random.Random) -> None:
     for number in range(1, kills + 1):
         moment = chance.choice(("", *_MOMENTS, *_MOMENTS))
         # The steps after such a line take less than a second each, so most kills come soon after it.

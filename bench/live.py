@@ -1,10 +1,11 @@
-"""Random DDL and DML on real Postgres and MariaDB through real Debezium, with the job running throughout.
+"""Random DDL and DML on real Postgres and MariaDB through real Debezium, with a job that is killed in between.
 
     .venv/bin/python bench/live.py [--histories 200] [--wave 20] [--seed N] [--keep FOLDER]
 
 Each history is one table; a wave of them is played at once, a third of it while the connectors are stopped or killed.
 At the end the ids of all columns are compared with what the source knows the columns by (Postgres: attnum; MariaDB: a
-count of the statements that ran), and rows with rows. The seed decides what is done; times depend on the machine.
+count of the statements that ran), and rows with rows, but for columns that are marked. Then the connectors read the
+tables of those again, after which nothing may differ. The seed decides what is done; times depend on the machine.
 Exit code 0 only if nothing differs.
 """
 
@@ -65,12 +66,16 @@ def _sum_up(outcomes: list[Outcome], seed: int, seconds: float) -> None:
         verdicts = [outcome.verdict for outcome in of if outcome.verdict is not None]
         done = sum((outcome.counts for outcome in of), Counter[str]())
         print(f"{title}: {len(of)} histories, {sum(verdict.states for verdict in verdicts)} states with rows")
-        print(f"  ids compared          {sum(verdict.columns for verdict in verdicts)}")
-        print(f"  two columns as one    {sum(len(verdict.wrong) for verdict in verdicts)}")
-        print(f"  one column as two     {sum(len(verdict.split) for verdict in verdicts)}")
-        print(f"  names or order wrong  {sum(len(verdict.other) for verdict in verdicts)}")
-        print(f"  tables paused         {sum(outcome.paused is not None for outcome in of)}")
+        print(f"  ids compared           {sum(verdict.columns for verdict in verdicts)}")
+        print(f"  two columns as one     {sum(len(verdict.wrong) for verdict in verdicts)}")
+        print(f"  one column as two      {sum(len(verdict.split) for verdict in verdicts)}")
+        print(f"  names or order wrong   {sum(len(verdict.other) for verdict in verdicts)}")
+        print(f"  tables paused          {sum(outcome.paused is not None for outcome in of)}")
         print(f"  tables with other rows {sum(bool(outcome.rows) for outcome in of)}")
+        print(f"  tables marked          {sum(bool(outcome.marked) for outcome in of)}")
+        print(f"  not equal after resync {sum(bool(outcome.left) for outcome in of)}")
+        reasons = Counter(reason for outcome in of for reason in outcome.marked.values())
+        print("  marks: " + ", ".join(f"{count} x {reason!r}" for reason, count in reasons.most_common()))
         print("  done: " + ", ".join(f"{count} x {kind}" for kind, count in done.most_common()))
 
 

@@ -83,10 +83,12 @@ class TableMigration(TableReading):
         if changed is None:
             return None
         before = self.history.version(self._stamped).schema
-        held = {column.id for column in before.columns}
+        ids = {column.id for column in before.columns}
+        held, added = [id_ for id_ in key if id_ in ids], [id_ for id_ in key if id_ not in ids]
         names = ", ".join(version.schema.column(id_).name for id_ in key)
-        if set(key) <= held:
-            problem = clash(self._context.target.read(self.route.target, before, key), key)
+        # All rows that are there read the same in a column that was added.
+        if held and all(version.schema.column(id_).initial is not None for id_ in added):
+            problem = clash(self._context.target.read(self.route.target, before, held), held)
         else:
             rows = self._context.target.read(self.route.target, before, [before.columns[0].id])
             problem = "rows that are there have no value of its new column" if rows.limit(1).collect() else None

@@ -41,7 +41,7 @@ def events(base: str) -> Mapping[str, Sequence[Event]]:
             after = next(field for field in document["schema"]["fields"] if field["field"] == "after")
             event = Event(
                 op=document["payload"]["op"],
-                position=_event_position(source),
+                position=event_position(source),
                 fields={field["field"]: field for field in after["fields"]},
                 after=document["payload"]["after"],
             )
@@ -49,7 +49,8 @@ def events(base: str) -> Mapping[str, Sequence[Event]]:
     return found
 
 
-def _event_position(source: Mapping[str, Any]) -> Position:
+def event_position(source: Mapping[str, Any]) -> Position:
+    """Return where an event took place, from its block `source`."""
     if "lsn" in source:
         return (source["lsn"],)
     return (int(source["file"].rpartition(".")[2]), source["pos"])
@@ -87,10 +88,12 @@ class Carried:
         )
 
 
-def last_rows(base: str, table: str, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, Carried]]:
-    """Return what the last event with an `after` of each key carries."""
+def last_rows(
+    base: str, table: str, key: Sequence[str], *, upto: Position | None = None
+) -> dict[tuple[Any, ...], dict[str, Carried]]:
+    """Return what the last event with an `after` of each key carries, of all events or of those up to a position."""
     found = {}
-    told = events(base).get(table, ())
+    told = [event for event in events(base).get(table, ()) if upto is None or event.position <= upto]
     for event in told:
         if event.after is not None and all(name in event.after for name in key):
             moved = _order(event, told[-1]) != _order(told[-1], event)

@@ -25,6 +25,8 @@ SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "100"))
 """Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
 IN_MEMORY = CAPTURES if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("postgres-json", "mariadb-avro")
 """Captures that are run into memory too; CDC_SYNC_CORPUS=all asks for every one."""
+STEP_BY_STEP = "CDC_SYNC_CORPUS_STEPS" in os.environ
+"""Whether they are run step by step of the script, and looked at after each: minutes for each capture."""
 FORMAT = os.environ.get("CDC_SYNC_CORPUS_FORMAT", "iceberg")
 """The format of the lake."""
 
@@ -44,7 +46,7 @@ def runs_of(
     _spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Runs]:
-    """Run a capture, into a lake in one batch and into memory in many small ones.
+    """Run a capture, into a lake in one batch and into memory in many small ones or step by step of the script.
 
     Where both are run, Spark compiles for the lake and interprets for memory, so they also show that those agree.
     """
@@ -58,6 +60,7 @@ def runs_of(
         run_into_memory,
         session_of_its_own,
     )
+    from tests.corpus.steps import steps
 
     @cache
     def run(capture: str) -> Runs:
@@ -85,7 +88,7 @@ def runs_of(
             return Runs(lake=in_lake, memory=None)
         with session_of_its_own(_spark):
             small = config("memory", SMALL_BATCH, compiled=False)
-            in_memory = run_into_memory(small, build_session(small))
-        return Runs(lake=in_lake, memory=in_memory)
+            in_memory, seen = run_into_memory(small, build_session(small), steps(capture) if STEP_BY_STEP else ())
+        return Runs(lake=in_lake, memory=in_memory, seen=seen)
 
     return run

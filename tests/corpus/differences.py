@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.corpus.carried import Carried, last_rows
+from tests.corpus.carried import Carried, Position, last_rows
 from tests.corpus.images import Image, Truth
 from tests.corpus.truth import kind
 
@@ -180,7 +180,9 @@ class Comparison:
         return not self.losses and not self.unexplained
 
 
-def compare(truth: Truth, image: Image, table: str, *, marked: Collection[str] = ()) -> Comparison:
+def compare(
+    truth: Truth, image: Image, table: str, *, marked: Collection[str] = (), upto: Position | None = None
+) -> Comparison:
     """Compare a target with the truth.
 
     Args:
@@ -189,6 +191,7 @@ def compare(truth: Truth, image: Image, table: str, *, marked: Collection[str] =
         table: its name there.
         marked: columns of which the target's status says that they need a resync; that explains cells of rows whose
             last event does not show the column as it is now.
+        upto: the last position in the source that the target may know of; None is all.
     """
     structure = truth.structure_differences(image)
     if structure:
@@ -202,7 +205,7 @@ def compare(truth: Truth, image: Image, table: str, *, marked: Collection[str] =
     by_key = {tuple(row[place] for place in places): (index, row) for index, row in enumerate(found)}
     if sorted(map(repr, by_key)) != sorted(repr(tuple(row[place] for place in places)) for row in wanted):
         return Comparison(unexplained=tuple(_as_multisets(wanted, found)))
-    sent = last_rows(truth.database, table, truth.key)
+    sent = last_rows(truth.database, table, truth.key, upto=upto)
     cells = []
     for number, row in enumerate(wanted):
         key = tuple(row[place] for place in places)

@@ -96,21 +96,22 @@ def _compared(capture: str, table: str, image: Image, marked: Collection[str]) -
     final = expected(capture).get(table)
     told = Comparison(unexplained=("the source has no such table in the end",))
     if final is not None:
-        told = compare(_truth(capture, final), image, table, marked=marked)
+        told = compare(truth_of(capture, final), image, table, marked=marked)
         if told.equal:
             also = f", and marked: needs resync ({', '.join(sorted(marked))})" if marked else ""
             return Line(table=table, verdict=f"equal{also}")
         if [loss for loss, _ in told.losses] == [MOVED] and not told.unexplained:
             return Line(table=table, verdict=f"awaits: column evidence (not paused; {MOVED})")
         if not told.unexplained:
-            return Line(table=table, verdict=f"differs: {_losses(told)}")
+            return Line(table=table, verdict=f"differs: {losses_text(told)}")
     reason = _untold(capture, table, image)
     if reason is not None:
         return Line(table=table, verdict=f"differs: {reason}")
     return Line(table=table, verdict="differs for no known reason", details=told.unexplained)
 
 
-def _losses(comparison: Comparison) -> str:
+def losses_text(comparison: Comparison) -> str:
+    """Return the losses of a comparison, each with its columns."""
     return "; ".join(f"{loss} ({', '.join(columns)})" for loss, columns in comparison.losses)
 
 
@@ -139,7 +140,7 @@ def _at_last_event(capture: str, table: str) -> Truth | None:
         return None
     written = _WRITTEN.get((database(capture), table))
     if written is not None:
-        return _truth(capture, written)
+        return truth_of(capture, written)
     last = max(found, key=lambda event: event.position)
     lines = [(script_position(capture, line["pos_after"]), line) for line in history(capture) if line["table"] == table]
     if last.op == "r":
@@ -149,10 +150,11 @@ def _at_last_event(capture: str, table: str) -> Truth | None:
         chosen = [line for position, line in lines if position >= last.position][:1]
     if not chosen or any(len(text or "") >= _CUT for row in chosen[0]["rows"] for text in row):
         return None
-    return _truth(capture, chosen[0])
+    return truth_of(capture, chosen[0])
 
 
-def _truth(capture: str, table: Mapping[str, Any]) -> Truth:
+def truth_of(capture: str, table: Mapping[str, Any]) -> Truth:
+    """Return a table of the truth under the names that a capture's connector gives its columns."""
     truth = Truth.of(database(capture), table)
     return truth.with_adjusted_names() if capture.endswith("avro") else truth
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from cdc_sync.testing import Record
 from tests.conftest import Produce
 from tests.corpus.images import Image, delta_image, lake_image, memory_image
 from tests.corpus.reader import PREFIXES, database, schemas, topics
+from tests.corpus.steps import Seen, Step
 from tests.registry.ccompat import SmallRegistry
 
 # As a sensible operator would: the key that events are true about, NULL for values that no target holds or that nobody
@@ -63,10 +64,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """One capture, run into a lake in one batch and, if asked for, into memory in many small ones."""
+    """One capture, run into a lake in one batch and, if asked for, into memory in many small ones or step by step.
+
+    Attributes:
+        seen: the tables that events of a step are of, after each step.
+    """
 
     lake: Ended
     memory: Ended | None
+    seen: tuple[Seen, ...] = ()
 
 
 @contextmanager
@@ -171,12 +177,27 @@ def _delta_image(place: Path) -> Image:
 _IMAGES = {"iceberg": _iceberg_images, "delta": _delta_images}
 
 
-def run_into_memory(config: Config, spark: SparkSession) -> Ended:
-    """Run the job's batch function over all that is there, and what follows between batches, into the memory target."""
+def run_into_memory(config: Config, spark: SparkSession, steps: Sequence[Step]) -> tuple[Ended, tuple[Seen, ...]]:
+    """Run the job's batch function over each step, then over the rest, and what follows between batches."""
+    seen: list[Seen] = []
     with memory_job(config, spark) as (job, context):
+        read: Mapping[str, int] = {}
+        for step in steps:
+            job.process({(topic, 0): end for topic, end in step.ends.items() if end != read.get(topic, 0)})
+            read = step.ends
+            seen += _seen(job, context, step)
         job.process(ends_of(context))
         job.catch_up()
-        return ended_in_memory(job, context)
+        return ended_in_memory(job, context), tuple(seen)
+
+
+def _seen(job: SyncJob, context: Context, step: Step) -> Iterator[Seen]:
+    """Return the tables of a step as they are now; the target of one that the job does not know has no image."""
+    images = _memory_images(job, context)
+    for status in context.state.tables():
+        table = table_name(status)
+        if table in step.tables:
+            yield Seen(step=step, table=table, status=status, image=images.get(table))
 
 
 @contextmanager
@@ -198,6 +219,10 @@ def ends_of(context: Context) -> dict[tuple[str, int], int]:
 
 
 def ended_in_memory(job: SyncJob, context: Context) -> Ended:
+    return _ended(context.config, context.state.tables(), _memory_images(job, context), job.other_records())
+
+
+def _memory_images(job: SyncJob, context: Context) -> dict[str, Image]:
     target = context.target
     assert isinstance(target, MemoryTarget)
     images = {}
@@ -205,7 +230,7 @@ def ended_in_memory(job: SyncJob, context: Context) -> Ended:
         if target.state(sync.route.target) is not None:
             schema = target._tables[sync.route.target].schema
             images[str(sync.route.target)] = memory_image(schema, target.rows(sync.route.target))
-    return _ended(context.config, context.state.tables(), images, job.other_records())
+    return images
 
 
 def _ended(

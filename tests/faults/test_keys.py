@@ -137,3 +137,25 @@ def test_a_new_column_as_the_key_pauses_where_rows_have_no_value_of_it(pipeline:
     assert "the key is (number) from here on, and rows that are there have no value of its new column" in str(
         status.reason
     )
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one batch", "in many"])
+def test_a_column_that_all_rows_read_the_same_in_joins_the_key(
+    pipeline: NewPipeline, produce: Produce, at_once: bool
+) -> None:
+    lake = pipeline(f"keys-joins-{at_once}")
+    table = _table(lake)
+    send = _sender(table, produce)
+    if not at_once:
+        send()
+        lake.run()
+    table.add_column(column("part", INT32, optional=False, default=1), initial=1)
+    table.key = ("id", "part")
+    table.update({"id": 1, "part": 1}, v=10)
+    table.delete({"id": 2, "part": 1})
+    table.insert(id=1, part=2, code="A", v=5)
+    send()
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)

@@ -22,11 +22,15 @@ class Table:
 
     Attributes:
         defaults: whether new columns may have a default.
+        emptied: the last change left no row.
+        lives: how often it was created.
     """
 
     def __init__(self, model: Model, name: str, dialect: Dialect, chance: random.Random) -> None:
         self.model, self.name, self.dialect, self.chance = model, name, dialect, chance
         self.defaults = True
+        self.emptied = False
+        self.lives = 1
 
     def alter(self, *clauses: str) -> str:
         return f"alter table {self.name} {', '.join(clauses)}"
@@ -44,7 +48,7 @@ class Table:
 
     def default(self, kind: str) -> str | None:
         """Return a default for a new column, or none."""
-        return DEFAULTS[kind] if self.defaults and self.chance.random() < 0.4 else None
+        return DEFAULTS.get(kind) if self.defaults and self.chance.random() < 0.4 else None
 
     def renamed(self, column: Known, name: str) -> tuple[Known, str]:
         clause = self.dialect.rename(column, name)

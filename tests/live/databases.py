@@ -19,6 +19,9 @@ from cdc_sync.local.stack import LocalStack
 from tests.live.dialects import Dialect, Mariadb, Postgres
 
 SCHEMA = "live"
+NOTIFICATIONS = "live-notifications"
+"""The topic in which the connectors tell how reading a table again went."""
+_SIGNALS = "(id varchar(42) primary key, type varchar(32) not null, data varchar(2048))"
 _PATIENCE = 180.0
 
 Place: TypeAlias = tuple[int, ...]
@@ -81,6 +84,10 @@ class Database(Protocol):
         """Return once the connector has sent what stands before a place."""
         ...
 
+    def signal(self, statement: str) -> None:
+        """Run a statement for the signalling table, as `cdc-sync resync` prints it."""
+        ...
+
 
 class _PostgresSession:
     def __init__(self, dsn: str) -> None:
@@ -128,6 +135,7 @@ class PostgresDatabase:
         with psycopg.connect(self._dsn, autocommit=True) as connection:
             connection.execute(f"create schema {SCHEMA}")
             connection.execute("create table public.pulse (id int primary key, beat bigint)")
+            connection.execute(f"create table public.signals {_SIGNALS}")
 
     def dialect(self, chance: random.Random) -> Dialect:
         return Postgres(chance=chance)
@@ -145,7 +153,9 @@ class PostgresDatabase:
         return position.parts[1:]
 
     def connect(self) -> None:
-        self._stack.register_postgres_connector(self.name, extra={"database.dbname": self.name})
+        self._stack.register_postgres_connector(
+            self.name, extra={"database.dbname": self.name} | _told("public.signals")
+        )
         if not self._known:
             install_ddl_capture(self._dsn, slot=self.name)
             self._known = True
@@ -165,6 +175,20 @@ class PostgresDatabase:
                     "insert into public.pulse values (1, 1) on conflict (id) do update set beat = pulse.beat + 1"
                 )
                 time.sleep(0.2)
+
+    def signal(self, statement: str) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            connection.execute(statement.replace("<signal.data.collection>", "public.signals").encode())
+
+
+def _told(signals: str) -> dict[str, str]:
+    """Return a connector's settings for being asked by a table, and for telling how it went."""
+    return {
+        "signal.enabled.channels": "source",
+        "signal.data.collection": signals,
+        "notification.enabled.channels": "sink",
+        "notification.sink.topic.name": NOTIFICATIONS,
+    }
 
 
 class _MariadbSession:
@@ -216,7 +240,7 @@ class MariadbDatabase:
     def __init__(self, stack: LocalStack) -> None:
         self._stack = stack
         with MariadbSource(stack.mariadb.url) as admin:
-            admin.execute([f"create database {SCHEMA}"])
+            admin.execute([f"create database {SCHEMA}", f"create table {SCHEMA}.signals {_SIGNALS}"])
 
     def dialect(self, chance: random.Random) -> Dialect:
         return Mariadb(chance=chance)
@@ -235,9 +259,8 @@ class MariadbDatabase:
 
     def connect(self) -> None:
         # Shadow tables are not captured, their DDL is told all the same.
-        self._stack.register_mariadb_connector(
-            self.name, [f"{SCHEMA}[.]h[0-9]+"], extra={"database.include.list": SCHEMA}
-        )
+        extra = {"database.include.list": SCHEMA, "read.only": "false"} | _told(f"{SCHEMA}.signals")
+        self._stack.register_mariadb_connector(self.name, [f"{SCHEMA}[.]h[0-9]+"], extra=extra)
         deadline = time.monotonic() + _PATIENCE
         with MariadbSource(self._stack.mariadb.url) as admin:
             # A table that is altered while the connector reads its first snapshot makes it fail.
@@ -247,3 +270,7 @@ class MariadbDatabase:
 
     def wait_seen(self, place: Place) -> None:
         """Need not wait: the connector learns of DDL in the order of the log."""
+
+    def signal(self, statement: str) -> None:
+        with MariadbSource(self._stack.mariadb.url) as admin:
+            admin.execute([statement.replace("<signal.data.collection>", f"{SCHEMA}.signals")])

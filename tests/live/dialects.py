@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.live.model import KEY, Known
+from tests.live.model import KEY, KEYS, PART, WIDE_KEY, Known
 
 DEFAULTS = {
     "int": "7",
@@ -28,17 +28,23 @@ _VALUES: dict[str, Callable[[random.Random], object]] = {
     "double": lambda chance: chance.randrange(-(10**12), 10**12) / 8,
     "text": lambda chance: chance.choice(("", "a", "it''s", "ü ☀", "null", "x" * 30)) + str(chance.randrange(1000)),
     "day": lambda chance: f"{chance.randrange(1950, 2050)}-{chance.randrange(1, 13):02}-{chance.randrange(1, 29):02}",
+    "moment": lambda chance: f"{_VALUES['day'](chance)} {chance.randrange(24):02}:05:06.{chance.randrange(10**6):06}",
+    PART: lambda chance: chance.randrange(100),
 }
 
 
 def value(kind: str, chance: random.Random) -> str:
     """Return a random value as SQL."""
     found = _VALUES[kind](chance)
-    return f"'{found}'" if kind in ("text", "day") else str(found)
+    return f"'{found}'" if kind in ("text", "day", "moment") else str(found)
 
 
 def _default(column: Known) -> str:
     return f" default {column.default}" if column.default is not None else ""
+
+
+def _definition(column: Known) -> str:
+    return (" not null" if column.kind == PART else "") + _default(column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,8 @@ class Postgres:
     renames_alone = True
     types = {
         KEY: "integer",
+        WIDE_KEY: "bigint",
+        PART: "integer",
         "int": "integer",
         "long": "bigint",
         "money": "numeric(8,2)",
@@ -58,6 +66,7 @@ class Postgres:
         "double": "double precision",
         "text": "text",
         "day": "date",
+        "moment": "timestamp",
     }
 
     @staticmethod
@@ -65,7 +74,7 @@ class Postgres:
         return '"{}"'.format(name.replace('"', '""'))
 
     def add(self, column: Known, *, after: str | None) -> str:
-        return f"add column {self.quoted(column.name)} {self.types[column.kind]}{_default(column)}"
+        return f"add column {self.quoted(column.name)} {self.types[column.kind]}{_definition(column)}"
 
     def drop(self, column: Known) -> str:
         return f"drop column {self.quoted(column.name)}"
@@ -75,6 +84,13 @@ class Postgres:
 
     def retype(self, column: Known) -> str:
         return f"alter column {self.quoted(column.name)} type {self.types[column.kind]}"
+
+    def create(self, table: str, columns: Sequence[Known]) -> str:
+        return _create(self, table, columns)
+
+    def change_key(self, table: str, columns: Sequence[Known]) -> list[str]:
+        name = table.rpartition(".")[2]
+        return [f"drop constraint {name}_pkey", f"add constraint {name}_pkey primary key {_names(self, columns)}"]
 
     def noise(self, table: str, column: Known) -> str:
         return self.chance.choice(
@@ -95,6 +111,8 @@ class Mariadb:
     renames_alone = False
     types = {
         KEY: "int",
+        WIDE_KEY: "bigint",
+        PART: "int",
         "int": "int",
         "long": "bigint",
         "money": "decimal(8,2)",
@@ -103,6 +121,7 @@ class Mariadb:
         "double": "double",
         "text": "varchar(60)",
         "day": "date",
+        "moment": "datetime(6)",
     }
 
     @staticmethod
@@ -111,7 +130,7 @@ class Mariadb:
 
     def add(self, column: Known, *, after: str | None) -> str:
         name = self.quoted(column.name)
-        return f"{self._word('add')} {name} {self.types[column.kind]}{_default(column)}{self._place(after)}"
+        return f"{self._word('add')} {name} {self.types[column.kind]}{_definition(column)}{self._place(after)}"
 
     def drop(self, column: Known) -> str:
         return f"{self._word('drop')} {self.quoted(column.name)}"
@@ -126,13 +145,19 @@ class Mariadb:
 
         A default that goes before the next row leaves its value in rows of before, and no event would tell of it.
         """
-        null = "not null" if kind == KEY else "null"
+        null = "not null" if kind in KEYS else "null"
         names = f"{self.quoted(column.name)} {self.quoted(name)}"
         return f"{self._word('change')} {names} {self.types[kind]} {null}{_default(column)}"
 
     def retype(self, column: Known, after: str | None = None) -> str:
         name = self.quoted(column.name)
         return f"{self._word('modify')} {name} {self.types[column.kind]}{_default(column)}{self._place(after)}"
+
+    def create(self, table: str, columns: Sequence[Known]) -> str:
+        return _create(self, table, columns)
+
+    def change_key(self, table: str, columns: Sequence[Known]) -> list[str]:
+        return ["drop primary key", f"add primary key {_names(self, columns)}"]
 
     def noise(self, table: str, column: Known) -> str:
         return self.chance.choice(
@@ -158,3 +183,18 @@ class Mariadb:
 
 
 Dialect = Postgres | Mariadb
+
+MOMENTS: dict[type[Dialect], tuple[str, ...]] = {
+    Postgres: ("now()", "clock_timestamp()", "now() - interval '1 day'"),
+    Mariadb: ("now(6)",),
+}
+"""Defaults of columns that hold a moment."""
+
+
+def _create(dialect: Dialect, table: str, columns: Sequence[Known]) -> str:
+    defined = ", ".join(f"{dialect.quoted(column.name)} {dialect.types[column.kind]}" for column in columns)
+    return f"create table {table} ({defined}, primary key {_names(dialect, [c for c in columns if c.kind in KEYS])})"
+
+
+def _names(dialect: Dialect, columns: Sequence[Known]) -> str:
+    return f"({', '.join(dialect.quoted(column.name) for column in columns)})"

@@ -7,14 +7,21 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
+from cdc_sync.events import TableId
 from tests.live.changes import CHANGES, Change, Table, rename_the_key
 from tests.live.databases import SCHEMA, Database, Place
 from tests.live.dialects import value
-from tests.live.model import KEY, Model
+from tests.live.model import IDENTITIES, KEY, KEYS, Model
+from tests.live.rewrites import REWRITES, add_to_the_key, make_anew, widen_the_key
 
+_OF_A_LIFE = 10_000
+"""More than the columns that a table has before it is made anew, which begins the catalogue's numbers again."""
 _BETWEEN = 1.5
 """Seconds at most between two groups of changes."""
 _FIRST = ("int", "text", "money", "float", "text", "int")
+_CHANGES = CHANGES | REWRITES
+_LONELY: tuple[Change, ...] = (rename_the_key, widen_the_key, add_to_the_key, make_anew)
+"""What the connector asks the catalogue for must not change before it has asked."""
 
 
 @dataclass(slots=True)
@@ -60,8 +67,7 @@ class History:
         kinds = [KEY, *self._chance.sample(_FIRST, self._chance.randint(3, 6))]
         for place, kind in enumerate(kinds):
             self._model.add("id" if kind == KEY else f"c{place}", kind)
-        definition = ", ".join(f"{dialect.quoted(c.name)} {dialect.types[c.kind]}" for c in self._model.columns)
-        self._execute(f"create table {self._table.name} ({definition}, primary key (id))")
+        self._execute(dialect.create(self._table.name, self._model.columns))
         self._note("create")
         for _ in range(self._chance.randint(2, 5)):
             self._insert()
@@ -80,19 +86,22 @@ class History:
         self._rows(1)
         self._session.commit()
 
+    @property
+    def table_id(self) -> TableId:
+        """The table as events name it."""
+        return self.database.table_id(self.name)
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
 
     def _group(self, connected: bool) -> None:
         changes = self._chance.choices(
-            list(CHANGES), weights=list(CHANGES.values()), k=self._chance.choice((1, 1, 2, 3))
+            list(_CHANGES), weights=list(_CHANGES.values()), k=self._chance.choice((1, 1, 2, 3))
         )
-        # What the connector asks the catalogue for must not change before it has asked.
-        if self.database.late_defaults and not connected:
-            changes = [change for change in changes if change is not rename_the_key]
-        lonely = rename_the_key in changes and self.database.late_defaults
-        changes = [rename_the_key] if lonely else changes
+        alone = [change for change in changes if change in _LONELY and self.database.late_defaults]
+        lonely = bool(alone) and connected
+        changes = alone[:1] if lonely else [change for change in changes if change not in alone]
         self._table.defaults = not self.database.late_defaults or (connected and len(changes) == 1)
         if lonely:
             self.database.wait_seen(self._session.place())
@@ -123,6 +132,9 @@ class History:
             return []
         for statement in statements:
             self._execute(statement)
+        if self._table.emptied:
+            self._keys.clear()
+            self._table.emptied = False
         self._note("; ".join(statements))
         self.counts[change.__name__.replace("_", " ")] += 1
         if self._chance.random() < 0.3:
@@ -135,7 +147,7 @@ class History:
         ours = [column.name for column in self._model.columns]
         assert [name for name, _ in catalogue] == ours, f"seed {self.seed}: {statement}: {catalogue} {ours}"
         numbers = [
-            column.number if attnum is None else attnum
+            column.number if attnum is None else _OF_A_LIFE * self._table.lives + attnum
             for column, (_, attnum) in zip(self._model.columns, catalogue, strict=True)
         ]
         columns = tuple(zip(ours, numbers, strict=True))
@@ -148,9 +160,9 @@ class History:
 
     def _insert(self) -> None:
         self._last_key += 1
-        given = [column for column in self._model.columns if column.kind == KEY or self._chance.random() < 0.8]
+        given = [column for column in self._model.columns if column.kind in IDENTITIES or self._chance.random() < 0.8]
         names = ", ".join(self._table.dialect.quoted(column.name) for column in given)
-        values = ", ".join(str(self._last_key) if c.kind == KEY else self._value(c.kind) for c in given)
+        values = ", ".join(str(self._last_key) if c.kind in IDENTITIES else self._value(c.kind) for c in given)
         self._execute(f"insert into {self._table.name} ({names}) values ({values})")
         self._keys.append(self._last_key)
         self._written()
@@ -174,10 +186,10 @@ class History:
             self._written()
 
     def _key(self) -> str:
-        return self._table.dialect.quoted(next(c.name for c in self._model.columns if c.kind == KEY))
+        return self._table.dialect.quoted(next(c.name for c in self._model.columns if c.kind in IDENTITIES))
 
     def _value(self, kind: str) -> str:
-        return "null" if self._chance.random() < 0.2 else value(kind, self._chance)
+        return "null" if kind not in KEYS and self._chance.random() < 0.2 else value(kind, self._chance)
 
     def _written(self) -> None:
         if self.states:

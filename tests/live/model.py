@@ -6,10 +6,21 @@ import random
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-KEY = "key"
-KINDS = ("int", "long", "money", "sum", "float", "double", "text", "day")
+KEY, WIDE_KEY, PART = "key", "wide key", "part"
+IDENTITIES = (KEY, WIDE_KEY)
+"""What the one column holds that is different in every row."""
+KEYS = (*IDENTITIES, PART)
+"""What columns of the primary key hold."""
+KINDS = ("int", "long", "money", "sum", "float", "double", "text", "day", "moment")
 """What columns hold; the dialects say what that is called."""
 WIDER = {"int": "long", "money": "sum", "float": "double"}
+CONVERTED = {
+    "int": ("text", "double", "sum"),
+    "long": ("text", "double"),
+    "money": ("text", "double"),
+    "day": ("text", "moment"),
+}
+"""What columns become that then hold what they held, in a type that no table format widens to."""
 
 BETWEEN = "between"
 """A name that a column has for a moment only."""
@@ -43,8 +54,8 @@ class Model:
 
     @property
     def others(self) -> list[Known]:
-        """All columns but the key, which is the first one."""
-        return [column for column in self.columns if column.kind != KEY]
+        """All columns but those of the key."""
+        return [column for column in self.columns if column.kind not in KEYS]
 
     def add(self, name: str, kind: str, place: int | None = None, default: str | None = None) -> Known:
         self.made += 1

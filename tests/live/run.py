@@ -1,4 +1,4 @@
-"""Histories on real databases through real Debezium, with the job running throughout."""
+"""Histories on real databases through real Debezium, with a job that is killed in between."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from cdc_sync import commands
 from cdc_sync.config import Config, parse_config
-from cdc_sync.demo.compare import differences
+from cdc_sync.demo.compare import TableImage, column_differences, differences
 from cdc_sync.demo.lake import Lake, image
 from cdc_sync.demo.source import Source
 from cdc_sync.errors import HistoryError
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore
-from tests.live.databases import SCHEMA, Database
+from tests.live.databases import NOTIFICATIONS, SCHEMA, Database
 from tests.live.history import History
+from tests.live.job import JobProcess
 from tests.live.verdict import Recorded, Verdict, judge
 
 _START = 300.0
 """Seconds that everything may take to start."""
 _CONFIG = """
 pipeline: {{name: live, state: '{folder}/state'}}
-kafka: {{bootstrap_servers: '{servers}', topic_pattern: '(pglive|malive)\\.live\\..*'}}
+kafka: {{bootstrap_servers: '{servers}', topic_pattern: '(pglive|malive)\\.live\\.h\d+'}}
+connector: {{notifications: {notifications}}}
 evidence: {{{evidence}}}
 tables:
   - {{pattern: 'pglive\\.live\\..*', target: 'pglive.{{table}}'}}
@@ -49,13 +52,17 @@ class Outcome:
 
     Attributes:
         name: database and seed, which make the same history again.
-        rows: how the target's columns and rows differ from the source's.
+        marked: columns that need a resync, with why.
+        rows: how the target's columns and rows differ from the source's, the values of those columns left out.
+        left: how they differ when the connector has read the table again, and what is marked still.
         paused: why the table stands still, None if it does not.
     """
 
     name: str
     verdict: Verdict | None
+    marked: Mapping[str, str]
     rows: tuple[str, ...]
+    left: tuple[str, ...]
     paused: str | None
     statements: tuple[str, ...]
     counts: Counter[str] = field(default_factory=Counter)
@@ -65,11 +72,12 @@ class Outcome:
         """Return everything that is not as it should be."""
         told = self.verdict.problems if self.verdict is not None else ("no version of it was recorded",)
         paused = (f"paused: {self.paused}",) if self.paused else ()
-        return (*told, *paused, *(f"rows: {text}" for text in self.rows))
+        left = () if self.rows else (f"after a resync: {text}" for text in self.left)
+        return (*told, *paused, *(f"rows: {text}" for text in self.rows), *left)
 
 
 class Live:
-    """A running job and two running databases.
+    """A job and two running databases.
 
     Args:
         stack: started, with the databases.
@@ -81,28 +89,32 @@ class Live:
         self._stack = stack
         self._databases = databases
         evidence = ", ".join(f"{name}: [{topic}]" for name, topic in (database.evidence for database in databases))
-        self.config = parse_config(
-            _CONFIG.format(folder=folder, servers=stack.kafka.bootstrap_servers, evidence=evidence)
+        text = _CONFIG.format(
+            folder=folder, servers=stack.kafka.bootstrap_servers, evidence=evidence, notifications=NOTIFICATIONS
         )
+        file = folder / "live.yaml"
+        file.write_text(text)
+        self.config = parse_config(text)
+        self._job = JobProcess(file)
         self._lake = Lake(name="lake", service=self.config.target.catalog.service or "")
         self._connected = False
         self._tables = 0
 
     @contextmanager
-    def running(self, prepare: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Run the job meanwhile; `prepare` is called before it starts a session."""
-        stop = threading.Event()
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(run_job, self.config, stop, prepare)
-            try:
-                yield
-            finally:
-                stop.set()
-                self._lake.close()
-            running.result()
+    def running(self) -> Iterator[None]:
+        """Run the job meanwhile."""
+        self._job.start()
+        try:
+            yield
+            self._job.check()
+        finally:
+            self._job.stop()
+            self._lake.close()
 
     def wave(self, count: int, *, seed: int, groups: int = 3, patience: float = 60) -> tuple[Outcome, ...]:
         """Play some histories of each database at once; the connectors are stopped for a third of each.
+
+        The job is killed in the first third and in the last.
 
         Args:
             count: how many of each.
@@ -115,11 +127,13 @@ class Live:
         if not self._connected:
             self._connect()
             self._wait_for(histories)
-        self._play(histories, groups, connected=True)
+        with self._killed_once(chance):
+            self._play(histories, groups, connected=True)
         self._disconnect(kill=chance.random() < 0.5)
         self._play(histories, groups, connected=False)
         self._connect()
-        self._play(histories, groups, connected=True)
+        with self._killed_once(chance):
+            self._play(histories, groups, connected=True)
         for history in histories:
             history.close()
         return self._outcomes(histories, patience)
@@ -155,38 +169,91 @@ class Live:
             self._stack.connect.process.kill()
             self._stack.connect.start()  # it does not know its connectors any more, only how far they were
 
-    def _outcomes(self, histories: Sequence[History], patience: float) -> tuple[Outcome, ...]:
-        """Wait until every table is equal or paused, or nothing happens any more."""
-        waiting = {history.name: history for history in histories}
-        rows: dict[str, tuple[str, ...]] = {}
-        stamp: object = None
-        changed = time.monotonic()
-        with _sources(self._databases) as sources:
-            while waiting and time.monotonic() < changed + patience:
-                paused = self._paused()
-                if self._lake.stamp() != stamp or waiting.keys() & paused.keys():
-                    stamp, changed = self._lake.stamp(), time.monotonic()
-                    for name, history in list(waiting.items()):
-                        rows[name] = self._differences(history, sources[history.database.name])
-                        if not rows[name] or name in paused:
-                            del waiting[name]
-                time.sleep(0.3)
-        paused = self._paused()
-        return tuple(self._outcome(history, rows.get(history.name, ()), paused) for history in histories)
+    @contextmanager
+    def _killed_once(self, chance: random.Random) -> Iterator[None]:
+        """Kill the job at some moment meanwhile, and start it again."""
 
-    def _differences(self, history: History, source: Source) -> tuple[str, ...]:
+        def kill() -> None:
+            self._job.kill()
+            self._job.start()
+
+        timer = threading.Timer(chance.uniform(0.5, 3), kill)
+        timer.start()
+        yield
+        timer.join()
+
+    def _outcomes(self, histories: Sequence[History], patience: float) -> tuple[Outcome, ...]:
+        """Wait until every table is equal but for marked columns, and then have the marked ones read again."""
+        with _sources(self._databases) as sources:
+            rows = self._settle(histories, patience, lambda history: self._differences(history, sources, self._marks()))
+            marks = self._marks()
+            marked = [history for history in histories if history.name in marks and not rows[history.name]]
+            for history in marked:
+                asked = commands.resync(self.config, str(history.table_id), columns=(), done=False)
+                assert asked.statement is not None
+                history.database.signal(asked.statement)
+            left = self._settle(marked, patience, lambda history: self._left(history, sources))
+        paused = self._paused()
+        return tuple(
+            self._outcome(history, marks, rows[history.name], left.get(history.name, ()), paused)
+            for history in histories
+        )
+
+    def _settle(
+        self, histories: Sequence[History], patience: float, wrong: Callable[[History], tuple[str, ...]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Wait until nothing is wrong with any table that is not paused, or nothing happens any more."""
+        found: dict[str, tuple[str, ...]] = {}
+        waiting, stamp, changed = list(histories), self._lake.stamp(), time.monotonic()
+        while waiting and time.monotonic() < changed + patience:
+            paused = self._paused()
+            found |= {history.name: wrong(history) for history in waiting}
+            waiting = [history for history in waiting if found[history.name] and history.name not in paused]
+            if self._lake.stamp() != stamp:
+                stamp, changed = self._lake.stamp(), time.monotonic()
+            time.sleep(1)
+        return found
+
+    def _left(self, history: History, sources: Mapping[str, Source]) -> tuple[str, ...]:
+        marked = self._marks().get(history.name, {})
+        still = tuple(f"column {column} is marked: {reason}" for column, reason in marked.items())
+        return (*still, *self._differences(history, sources, {}))
+
+    def _differences(
+        self, history: History, sources: Mapping[str, Source], marks: Mapping[str, Mapping[str, str]]
+    ) -> tuple[str, ...]:
+        source, marked = sources[history.database.name], marks.get(history.name, {})
         wanted = source.image(f"{SCHEMA}.{history.name}")
         table = self._lake.table(f"{history.database.name}.{history.name}")
-        return differences(wanted, None if table is None else image(table), source.key(wanted.name))[:5]
+        found = None if table is None else image(table)
+        key = source.key(wanted.name)
+        if found is not None and not column_differences(wanted, found):
+            wanted, found = _without(wanted, marked), _without(found, marked)
+        return differences(wanted, found, key)[:5]
+
+    def _marks(self) -> dict[str, dict[str, str]]:
+        """Return the marked columns of each table, with why."""
+        return {
+            status.table.table: {mark.column: mark.reason for mark in status.needs_resync}
+            for status in StateStore(self.config.pipeline.root).tables()
+            if status.needs_resync
+        }
 
     def _paused(self) -> dict[str, str]:
         states = StateStore(self.config.pipeline.root)
         return {status.table.table: str(status.reason) for status in states.tables() if status.state == "paused"}
 
-    def _outcome(self, history: History, rows: tuple[str, ...], paused: dict[str, str]) -> Outcome:
+    def _outcome(
+        self,
+        history: History,
+        marks: Mapping[str, Mapping[str, str]],
+        rows: tuple[str, ...],
+        left: tuple[str, ...],
+        paused: Mapping[str, str],
+    ) -> Outcome:
         store = HistoryStore(f"{self.config.pipeline.root}/history")
         try:
-            found = store.load(history.database.table_id(history.name)).versions
+            found = store.load(history.table_id).versions
         except HistoryError:
             found = ()
         versions = [
@@ -200,7 +267,9 @@ class Live:
         return Outcome(
             name=f"{history.database.name} seed {history.seed} ({history.name})",
             verdict=judge(history.states, versions) if versions else None,
+            marked=marks.get(history.name, {}),
             rows=rows,
+            left=left,
             paused=paused.get(history.name),
             statements=tuple(history.statements),
             counts=history.counts,
@@ -225,3 +294,12 @@ def _sources(databases: Sequence[Database]) -> Iterator[dict[str, Source]]:
     finally:
         for source in opened.values():
             source.__exit__(None, None, None)
+
+
+def _without(table: TableImage, columns: Collection[str]) -> TableImage:
+    places = [place for place, column in enumerate(table.columns) if column.name not in columns]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,10 @@ from tests.live.run import Live
 pytestmark = [pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.spark]
 
 
-def test_ids_and_rows_are_right_after_random_histories(tmp_path: Path, spark: Callable[[], None]) -> None:
+def test_ids_and_rows_are_right_after_random_histories(tmp_path: Path) -> None:
     with LocalStack(databases=("postgres", "mariadb")) as stack:
         live = Live(stack, [PostgresDatabase(stack), MariadbDatabase(stack)], tmp_path)
-        with live.running(spark):
+        with live.running():
             outcomes = live.wave(5, seed=5, groups=2, patience=180)
 
     problems = [f"{outcome.name}: {text}" for outcome in outcomes for text in outcome.problems]
