@@ -45,6 +45,8 @@ class Resync:
         columns: ids of the columns whose marks go with it.
         ends: topic -> partition -> the offset after the last row read; empty until the connector says it is done.
         failed: what the connector says went wrong, None if nothing did.
+        collection: the table as the connector names it; empty where nothing was asked of it.
+        since: topic -> partition -> the offset from which on notifications may be about this.
     """
 
     table: TableId
@@ -53,6 +55,8 @@ class Resync:
     columns: tuple[int, ...]
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     failed: str | None = None
+    collection: str = ""
+    since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     def is_done(self, progress: Progress | None) -> bool:
         """Return whether everything that was read again is in the table."""
@@ -138,6 +142,8 @@ def parse_resync(data: Mapping[str, Any], path: str) -> Resync:
             columns=tuple(data["columns"]),
             ends=with_number_keys(data["ends"]),
             failed=data["failed"],
+            collection=data.get("collection", ""),
+            since=with_number_keys(data.get("since", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from structlog import get_logger
 
 from cdc_sync.config.models import Connector
 from cdc_sync.debezium.notification import (
     SnapshotNotification,
+    collection,
     kafka_signal,
     signal_data,
     snapshot_notification,
@@ -27,6 +28,39 @@ from cdc_sync.schemabook import SchemaBook
 from cdc_sync.state import StateStore, TableStatus
 
 _SUCCEEDED = (None, "SUCCEEDED", "EMPTY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """Where a connector says that it has read a whole table again."""
+
+    topic: str
+    partition: int
+    offset: int
+    told: SnapshotNotification
+
+
+def scan_of(resync: Resync, scans: Iterable[Scan], topics: Collection[str]) -> Scan | None:
+    """Return the first scan that may be the one that was asked for, None if there is none yet.
+
+    Args:
+        topics: of the table; their names begin with the `topic.prefix` of the connector, unless they are routed.
+    """
+    return next((scan for scan in scans if _may_be(scan, resync, topics)), None)
+
+
+def _may_be(scan: Scan, resync: Resync, topics: Collection[str]) -> bool:
+    told, begins = scan.told, resync.since.get(scan.topic)
+    if begins is None or scan.offset < begins.get(scan.partition, 0) or told.collection != resync.collection:
+        return False
+    return told.signal == resync.signal or any(topic.startswith(f"{told.connector}.") for topic in topics)
+
+
+def after(resync: Resync, scan: Scan) -> Resync:
+    """Return what was asked with no regard to a scan, for that was somebody else's, and to all before it."""
+    begins = resync.since.get(scan.topic, {})
+    moved = {**begins, scan.partition: max(begins.get(scan.partition, 0), scan.offset + 1)}
+    return replace(resync, since={**resync.since, scan.topic: moved})
 
 
 def ask(
@@ -53,20 +87,23 @@ def ask(
     unknown = [name for name in names if name not in live]
     if unknown:
         raise RefusedError(f"Cannot resync {table}: {unknown[0]!r} is none of its columns ({', '.join(live)})")
-    signal = str(uuid.uuid4())
-    data = signal_data(table, history.head.position.kind)
+    signal, kind = str(uuid.uuid4()), history.head.position.kind
+    data = signal_data(table, kind)
     topic = None
+    told = config.notifications
+    since = {} if told is None else {told: kafka.ends([told]).get(told, {})}
     if config.signals is not None:
         topic = config.signals.topic
         kafka.send(topic, config.signals.prefix.encode(), kafka_signal(signal, data))
     ids = tuple(live[name] for name in names)
-    store.save_resync(Resync(table=table, signal=signal, version=history.head.number, columns=ids))
+    asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids)
+    store.save_resync(replace(asked, collection=collection(table, kind), since=since))
     return ResyncAsked(
         table=table,
         columns=names,
         signal=signal,
         topic=topic,
-        statement=sql_signal(signal, data, history.head.position.kind) if topic is None else None,
+        statement=sql_signal(signal, data, kind) if topic is None else None,
         followed=config.notifications is not None,
     )
 
@@ -101,7 +138,11 @@ def _ends(kafka: KafkaClient, status: TableStatus) -> Mapping[str, Mapping[int, 
 
 
 class Notifications:
-    """The topic in which connectors tell of their snapshots, read by the driver itself. Thread-safe."""
+    """The topic in which connectors tell of their snapshots, read by the driver itself. Thread-safe.
+
+    A connector that is asked for a table while it reads another one goes on under the last signal's id alone, so an end
+    is known by the id or by the table whose scan has ended.
+    """
 
     def __init__(self, config: Connector, kafka: KafkaClient, book: SchemaBook) -> None:
         """Prepare; nothing is read before the first `follow`."""
@@ -111,6 +152,7 @@ class Notifications:
         self._lock = threading.Lock()
         self._next: dict[int, int] = {}
         self._told: dict[str, SnapshotNotification] = {}
+        self._scans: list[Scan] = []
 
     def follow(self, store: StateStore) -> tuple[Resync, ...]:
         """Return everything that was asked, after writing down what the connector has said of it since.
@@ -118,22 +160,38 @@ class Notifications:
         Raises:
             TransientError: if Kafka or the store is away.
         """
-        asked = store.resyncs()
-        if self._topic is None or all(item.ends or item.failed for item in asked):
+        asked, told = store.resyncs(), self._topic
+        if told is None or all(item.ends or item.failed for item in asked):
             return asked
         with self._lock:
-            self._read(self._topic)
-        return tuple(self._updated(item, store) for item in asked)
+            self._read(told)
+        found = {item.signal: item for item in asked}
+        for item in sorted(asked, key=lambda item: sum(item.since.get(told, {}).values())):
+            if not item.ends and not item.failed:
+                found |= self._updated(found[item.signal], found, store)
+        return tuple(found.values())
 
-    def _updated(self, resync: Resync, store: StateStore) -> Resync:
-        told = self._told.get(resync.signal)
-        if told is None or resync.ends or resync.failed:
-            return resync
+    def _updated(self, resync: Resync, asked: Mapping[str, Resync], store: StateStore) -> dict[str, Resync]:
+        """Return what has changed, written down."""
         status = store.load(resync.table)
+        scan = scan_of(resync, self._scans, status.offsets if status is not None else ())
+        if scan is None:
+            told = self._told.get(resync.signal)
+            return {} if told is None else {resync.signal: self._answered(resync, told, status, store)}
+        others = [item for item in asked.values() if item.table == resync.table and item is not resync]
+        waiting = {item.signal: after(item, scan) for item in others if not item.ends and not item.failed}
+        # Before this one has its end: repeated after a crash, it comes to the same.
+        for item in waiting.values():
+            store.save_resync(item)
+        return {**waiting, resync.signal: self._answered(resync, scan.told, status, store)}
+
+    def _answered(
+        self, resync: Resync, told: SnapshotNotification, status: TableStatus | None, store: StateStore
+    ) -> Resync:
         if told.type == "STOPPED" or told.status not in _SUCCEEDED:
             resync = replace(resync, failed=told.status or "the snapshot was stopped")
             get_logger().warning("resync failed", table=str(resync.table), reason=resync.failed)
-        elif told.type == "COMPLETED" and status is not None:
+        elif (told.type == "COMPLETED" or told.collection is not None) and status is not None:
             # The rows were written to their topics before this was said.
             resync = replace(resync, ends=_ends(self._kafka, status))
             get_logger().info("resync read", table=str(resync.table))
@@ -163,6 +221,9 @@ class Notifications:
             get_logger().warning("notification cannot be read", at=str(at), error=str(error))
             return
         if told is None:
+            return
+        if told.collection is not None:
+            self._scans.append(Scan(topic=record.topic, partition=record.partition, offset=record.offset, told=told))
             return
         before = self._told.get(told.signal)
         if before is None or before.status in _SUCCEEDED:

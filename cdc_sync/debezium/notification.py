@@ -22,15 +22,19 @@ class SnapshotNotification:
     """One step of an incremental snapshot.
 
     Attributes:
-        signal: the id of the signal that asked for it.
+        signal: the id of the signal that the connector took up last; an earlier one is not named any more.
         type: `STARTED`, `IN_PROGRESS`, `TABLE_SCAN_COMPLETED`, `COMPLETED`, `STOPPED`, `PAUSED` or `RESUMED`.
         status: how a table's scan ended: `SUCCEEDED`, `EMPTY`, `NO_PRIMARY_KEY`, `SKIPPED`, `SQL_EXCEPTION`,
             `UNKNOWN_SCHEMA`; None in other notifications.
+        collection: the table that was scanned, as the connector names it; None in other notifications.
+        connector: its `topic.prefix`.
     """
 
     signal: str
     type: str
     status: str | None = None
+    collection: str | None = None
+    connector: str | None = None
 
 
 def snapshot_notification(payload: Mapping[str, object]) -> SnapshotNotification | None:
@@ -48,8 +52,25 @@ def snapshot_notification(payload: Mapping[str, object]) -> SnapshotNotification
     if about != _INCREMENTAL:
         return None
     data = payload.get("additional_data")
-    status = data.get("status") if isinstance(data, Mapping) else None
-    return SnapshotNotification(signal=id_, type=type_, status=status if isinstance(status, str) else None)
+    texts = {name: value for name, value in data.items() if isinstance(value, str)} if isinstance(data, Mapping) else {}
+    return SnapshotNotification(
+        signal=id_,
+        type=type_,
+        status=texts.get("status"),
+        collection=texts.get("scanned_collection"),
+        connector=texts.get("connector_name"),
+    )
+
+
+def collection(table: TableId, kind: str) -> str:
+    """Return a table's name as its connector writes it; see `signal_data`."""
+    return ".".join(_parts(table, kind))
+
+
+def _parts(table: TableId, kind: str) -> tuple[str, ...]:
+    # Postgres' connector leaves out the database, MySQL's has no schema.
+    whole = (table.database, table.schema, table.table)
+    return whole[1:] if kind == "postgresql" else tuple(part for part in whole if part)
 
 
 def signal_data(table: TableId, kind: str) -> str:
@@ -59,11 +80,8 @@ def signal_data(table: TableId, kind: str) -> str:
         table: the source table.
         kind: of its source positions, which tells how the connector names tables.
     """
-    whole = (table.database, table.schema, table.table)
-    # Postgres' connector leaves out the database, MySQL's has no schema.
-    parts = whole[1:] if kind == "postgresql" else tuple(part for part in whole if part)
     # Names are regular expressions there.
-    name = "[.]".join(re.escape(part).replace(r"\.", "[.]") for part in parts)
+    name = "[.]".join(re.escape(part).replace(r"\.", "[.]") for part in _parts(table, kind))
     return json.dumps({"data-collections": [name], "type": "incremental"})
 
 

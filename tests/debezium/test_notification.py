@@ -29,6 +29,10 @@ def test_steps_of_incremental_snapshots_are_read() -> None:
     assert snapshot_notification(scanned) == SnapshotNotification(
         signal="s", type="TABLE_SCAN_COMPLETED", status="NO_PRIMARY_KEY"
     )
+    scanned = _payload(additional_data={"scanned_collection": "public.orders", "connector_name": "shop", "rows": 1})
+    assert snapshot_notification(scanned) == SnapshotNotification(
+        signal="s", type="COMPLETED", collection="public.orders", connector="shop"
+    )
     assert snapshot_notification(_payload(additional_data=None)) == SnapshotNotification(signal="s", type="COMPLETED")
 
 

@@ -104,6 +104,40 @@ def test_a_snapshot_that_failed_leaves_the_mark_and_says_so(shop: Callable[..., 
     assert it.marks() == []
 
 
+def test_a_scan_counts_whose_signal_another_one_has_taken_the_place_of(shop: Callable[..., Shop]) -> None:
+    it = shop("replaced")
+    it.answer(
+        "before", "TABLE_SCAN_COMPLETED", status="SUCCEEDED", scanned_collection="public.t", connector_name="replaced"
+    )
+    first, second = it.ask(), it.ask()
+    scan = {"status": "SUCCEEDED", "connector_name": "replaced"}
+    it.answer(
+        "another's", "TABLE_SCAN_COMPLETED", **scan | {"connector_name": "a stranger"}, scanned_collection="public.t"
+    )
+    it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.other")
+    assert it.marks() == ["made"], "neither the one from before nor another table's is ours"
+    it.table.snapshot()
+    it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
+    assert it.marks() == []
+    assert_equal(it.lake, it.table)
+    ended = {item.signal: bool(item.ends) for item in StateStore(it.lake.config.pipeline.root).resyncs()}
+    assert sorted(ended.values()) == [False, True], "one scan is the end of one question"
+    assert ended.keys() == {first.signal, second.signal}
+    it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
+    it.run()
+    assert all(item.ends for item in StateStore(it.lake.config.pipeline.root).resyncs())
+
+
+def test_a_failed_scan_of_another_table_is_not_ours(shop: Callable[..., Shop]) -> None:
+    it = shop("not-ours")
+    asked = it.ask()
+    failed = {"status": "SQL_EXCEPTION", "connector_name": "not-ours"}
+    it.answer(asked.signal, "TABLE_SCAN_COMPLETED", **failed, scanned_collection="public.other")
+    assert it.run().warnings == ()
+    it.answer("another's", "TABLE_SCAN_COMPLETED", **failed, scanned_collection="public.t")
+    assert "the connector could not read the rows again (SQL_EXCEPTION)" in it.run().warnings[-1]
+
+
 def test_the_operator_may_do_it_all_by_hand(shop: Callable[..., Shop]) -> None:
     it = shop("by-hand", told=False)
     with pytest.raises(RefusedError, match="'gone' is none of its columns"):
