@@ -72,7 +72,7 @@ class Carried:
         schema: the field's Connect schema.
         value: as sent.
         moved: later events of the table show the columns of this one in another order.
-        outdated: the table's last event shows the column with another type.
+        outdated: a later event of the table shows the column with another type.
     """
 
     schema: Mapping[str, Any]
@@ -94,21 +94,25 @@ def last_rows(
     """Return what the last event with an `after` of each key carries, of all events or of those up to a position."""
     found = {}
     told = [event for event in events(base).get(table, ()) if upto is None or event.position <= upto]
-    for event in told:
+    for place, event in enumerate(told):
         if event.after is not None and all(name in event.after for name in key):
             moved = _order(event, told[-1]) != _order(told[-1], event)
             found[tuple(event.after[name] for name in key)] = {
                 name: Carried(
-                    schema=event.fields[name], value=value, moved=moved, outdated=_outdated(event, told[-1], name)
+                    schema=event.fields[name], value=value, moved=moved, outdated=_outdated(event, told[place:], name)
                 )
                 for name, value in event.after.items()
             }
     return found
 
 
-def _outdated(event: Event, last: Event, name: str) -> bool:
-    kinds = [[fields[name].get(part) for part in _TYPE] for fields in (event.fields, last.fields) if name in fields]
-    return kinds[0] != kinds[-1]
+def _outdated(event: Event, later: Sequence[Event], name: str) -> bool:
+    kind = _type_of(event.fields[name])
+    return any(name in other.fields and _type_of(other.fields[name]) != kind for other in later)
+
+
+def _type_of(field: Mapping[str, Any]) -> list[Any]:
+    return [field.get(part) for part in _TYPE]
 
 
 _TYPE = ("type", "name", "parameters", "items")

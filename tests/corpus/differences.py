@@ -189,8 +189,8 @@ def compare(
         truth: what the source has.
         image: what the target has.
         table: its name there.
-        marked: columns of which the target's status says that they need a resync; that explains cells of rows whose
-            last event does not show the column as it is now.
+        marked: columns of which the target's status says that they need a resync; that explains cells of rows
+            behind whose last event the column was shown with another type.
         upto: the last position in the source that the target may know of; None is all.
     """
     structure = truth.structure_differences(image)
