@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable, Step
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Repartition, RewriteTable, Step
 from cdc_sync.migrate.modes import METADATA
 from cdc_sync.naming import TargetName
 from cdc_sync.quote import quoted
@@ -29,6 +29,7 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import Partitioning, field_text
 from cdc_sync.wording import literal_text, type_text
 
 Cost: TypeAlias = Literal["metadata", "rewrite"]
@@ -67,7 +68,7 @@ class ExplainedStep:
 
     Attributes:
         kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
-            `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
+            `Repartition`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -82,10 +83,11 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
     cost: Cost = "metadata"
     match step:
-        case CreateTable(schema=schema, mode=mode):
+        case CreateTable(schema=schema, mode=mode, partitioning=partitioning):
             columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in schema.columns]
             columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
-            statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join(columns)})"]
+            divided = f" PARTITIONED BY ({partitioning})" if partitioning is not None and partitioning.fields else ""
+            statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join(columns)}){divided}"]
         case AlterTable(steps=steps):
             statements = _altered(table, steps)
         case RewriteTable(steps=steps):
@@ -101,6 +103,9 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
             name = _quoted(schema.column(into).name)
             others = ", ".join(_quoted(schema.column(id_).name) for id_ in joined)
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
+        case Repartition(before=before, after=after):
+            clauses = (*_partition_fields("DROP", before, after), *_partition_fields("ADD", after, before))
+            statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
         case EmptyTable():
             statements = [f"DELETE FROM {table}"]
         case DropTable():
@@ -117,6 +122,10 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
 def _altered(table: str, steps: Iterable[tuple[InternalSchema, SchemaChange]]) -> Iterable[str]:
     clauses = (clause for before, change in steps if (clause := _clause(before, change)) is not None)
     return [f"ALTER TABLE {table} {clause}" for clause in clauses]
+
+
+def _partition_fields(verb: str, of: Partitioning, without: Partitioning) -> Iterable[str]:
+    return [f"{verb} PARTITION FIELD {field_text(item)}" for item in of.fields if item not in without.fields]
 
 
 def _clause(before: InternalSchema, change: SchemaChange) -> str | None:

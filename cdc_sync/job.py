@@ -106,6 +106,7 @@ class SyncJob:
         for table in self.tables.all():
             table.go_on_if_decided()
         self._join_columns()
+        self.follow_partitionings()
         lagging = {
             place: end
             for place, end in self._ends.items()
@@ -117,6 +118,12 @@ class SyncJob:
         if lagging:
             self.process(lagging)
         self._follow_drops()
+
+    def follow_partitionings(self) -> None:
+        """Partition targets as configured that are not, between two batches."""
+        for table in self.tables.all():
+            if table.is_to_be_partitioned:
+                self._elsewhere(table, table.follow_partitioning)
 
     def _follow_rollbacks(self) -> None:
         """Undo rewrites that the operator asks to be undone, between two batches."""
@@ -218,6 +225,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         context = open_context(config, spark, kafka)
         job = SyncJob(context)
         job.tables.restore()
+        job.follow_partitionings()
         try:
             _stream(job, context, once=once, stop=stop)
         finally:

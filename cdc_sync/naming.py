@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cdc_sync.events import TableId
 from cdc_sync.schema.internal import Default
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
 
 
@@ -69,6 +70,7 @@ class Route:
         policy: what to do where nothing is proven, the table's own overrides included.
         key: the columns that identify a row, as declared; None leaves it to the record key.
         append: every event becomes a row of its own, and no row is ever changed.
+        partition_by: what the target's files are divided by; None leaves it as it is.
         decisions: what the operator said while the table was paused.
         joins: what was said after the fact and carried out already: a history that is made again has it at its place.
     """
@@ -81,6 +83,7 @@ class Route:
     policy: Policy
     key: tuple[str, ...] | None = None
     append: bool = False
+    partition_by: Partitioning | None = None
     decisions: tuple[Decision, ...] = ()
     joins: tuple[Join, ...] = ()
 

@@ -16,7 +16,6 @@ from cdc_sync.joining import Joining
 from cdc_sync.joins import join_version
 from cdc_sync.limits import too_large_to_rewrite
 from cdc_sync.migrate.migration import JoinValues, Migration, RewriteTable, migration, stages
-from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan
@@ -25,19 +24,19 @@ from cdc_sync.refused import Refused
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.rewriting import find_unconverted
 from cdc_sync.schema.changes import ChangePrimaryKey, RetireColumn, SchemaChange
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.keys import clash
 from cdc_sync.stops import Pause, no_key
 from cdc_sync.tableends import last_end
-from cdc_sync.tablereading import TableReading
+from cdc_sync.tablepartitioning import TablePartitioning
 from cdc_sync.targets.base import TargetState
 
 
-class TableMigration(TableReading):
+class TableMigration(TablePartitioning):
     """The columns of one target. One thread at a time."""
 
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context, route)
-        self._stamped: int | None = None
         self.rollback: Rollback | None = None
         """The rewrite that is undone, or about to be, and keeps the table paused."""
 
@@ -48,10 +47,6 @@ class TableMigration(TableReading):
             return self._stamped or 1
         end = last_end(self.history)
         return 1 if end is None else end.number + 1
-
-    @property
-    def _mode(self) -> Mode:
-        return "append" if self.route.append else "upsert"
 
     def _migrate(self) -> None:
         """Carry out what the target lacks; pauses before a key that its rows cannot be told apart by."""
@@ -96,7 +91,11 @@ class TableMigration(TableReading):
 
     def _migrate_to(self, history: History) -> None:
         head = history.head
-        steps = self._steps(history)
+        partitioning = self._partitioning_to_make(history) if self._stamped is None else None
+        if isinstance(partitioning, Pause):
+            self.refuse(partitioning)
+            return
+        steps = self._steps(history, partitioning)
         if not steps.steps:
             return
         progress = replace(self.progress or Progress(version=head.number), version=head.number)
@@ -106,6 +105,8 @@ class TableMigration(TableReading):
         self._keep_unconverted(steps)
         self._context.target.migrate(self.route.target, steps, progress, said)
         self._stamped = head.number
+        if self.route.partition_by is not None:
+            self._take_partitioning(self._context.target.state(self.route.target))  # columns may have taken parts of it
         if self.progress is not None:
             self.progress = progress
         get_logger().info("target migrated", table=str(self.table), version=head.number)
@@ -121,12 +122,20 @@ class TableMigration(TableReading):
                 self._count_unconverted(found)
                 get_logger().warning("values have no place", table=str(self.table), columns=dict(found.counts))
 
-    def _steps(self, history: History) -> Migration:
+    def _steps(self, history: History, partitioning: Partitioning | None = None) -> Migration:
         stamped = history.version(self._stamped) if self._stamped is not None else None
         rows_at = history.version(self.progress.version) if self.progress else None
         joined = joined_columns(history.versions)
         capabilities = self._context.target.capabilities
-        return migration(stamped, rows_at, history.head, capabilities=capabilities, mode=self._mode, joined=joined)
+        return migration(
+            stamped,
+            rows_at,
+            history.head,
+            capabilities=capabilities,
+            mode=self._mode,
+            joined=joined,
+            partitioning=partitioning,
+        )
 
     def _said(self, steps: Migration, history: History) -> dict[int, DataFrame] | Refused:
         """Find out what events said of columns that are to be joined, which takes reading them again."""

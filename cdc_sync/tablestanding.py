@@ -103,11 +103,13 @@ class TableStanding:
                 "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
             )
 
-    def _warn(self, text: str) -> None:
-        """Keep a warning; the same text once."""
-        if text not in self._warnings:
-            self._keep((text,))
-            get_logger().warning("warning", table=str(self.table), warning=text)
+    def _warn(self, text: str) -> bool:
+        """Keep a warning, the same text once; return whether it is a new one."""
+        if text in self._warnings:
+            return False
+        self._keep((text,))
+        get_logger().warning("warning", table=str(self.table), warning=text)
+        return True
 
     def _keep(self, warnings: Iterable[str]) -> None:
         self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))

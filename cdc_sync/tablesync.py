@@ -59,6 +59,7 @@ class TableSync(TableDropping):
         state = self._rolled_back(self._context.target.state(self.route.target))
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
+        self._take_partitioning(state)
         joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
         self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
         self._evidence.route = self.route

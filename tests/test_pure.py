@@ -22,6 +22,7 @@ PURE = (
     "cdc_sync.sighting",
     "cdc_sync.readings",
     "cdc_sync.limits",
+    "cdc_sync.partitionfit",
     "cdc_sync.truncation",
     "cdc_sync.explain",
     "cdc_sync.rewritestate",

@@ -12,15 +12,20 @@ from cdc_sync.naming import TargetName
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+_KNOWN = {"KAFKA_PASSWORD": "secret"}
 
 
 def test_the_configuration_loads_and_routes_as_it_says() -> None:
-    example, evidence = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    config = parse_config(example + evidence, path="README.md", environ={"KAFKA_PASSWORD": "secret"})
+    example, partitions, evidence = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    config = parse_config(example + evidence, path="README.md", environ=_KNOWN)
     routed = route(config, TableId(database="shop", schema="public", table="orders"))
     assert routed is not None
     assert routed.target == TargetName(namespace="shop", name="orders")
     assert route(config, TableId(database="shop", schema="public", table="tmp_orders")) is None
+    divided = parse_config(re.sub(r"tables:\n.*?(?=target:\n)", partitions, example, flags=re.DOTALL), environ=_KNOWN)
+    routed = route(divided, TableId(database="shop", schema="inv", table="orders"))
+    assert routed is not None
+    assert str(routed.partition_by) == "day(created_at), bucket(16, id), region"
 
 
 def test_every_command_it_lists_exists(capsys) -> None:  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ from cdc_sync.config.secrets import Secret
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.removal import why_not_removed
+from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
 
 
@@ -153,6 +154,7 @@ class TableRule(_Section):
     renames: Mapping[str, Text] = {}
     drops: tuple[Text, ...] = ()
     initial_values: Mapping[str, Scalar] = {}
+    partition_by: tuple[Text, ...] | None = None
     policy: PolicyOverride = PolicyOverride()
 
     @model_validator(mode="after")
@@ -191,6 +193,14 @@ class TableRule(_Section):
                     "drops",
                     index,
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _partitioning_can_be_read(self) -> TableRule:
+        try:
+            Partitioning.parse(self.partition_by or ())
+        except PartitioningError as error:
+            problem(error.reason, "partition_by", error.index)
         return self
 
     def matches(self, name: str) -> re.Match[str] | None:
@@ -405,6 +415,7 @@ class Config(_Section):
             problem("must not be empty; add a rule with table or pattern", "tables")
         check_rules(self.tables)
         self._check_removals()
+        self._check_partitionings()
         return self
 
     def _check_removals(self) -> None:
@@ -418,6 +429,16 @@ class Config(_Section):
             )
             if reason is not None:
                 problem(reason, *place, "drop_table")
+
+    def _check_partitionings(self) -> None:
+        """Refuse to partition tables of a format that is not partitioned here."""
+        format_ = self.target.format
+        for index, rule in enumerate(self.tables):
+            if rule.partition_by is not None and not FORMATS[format_].repartitions:
+                problem(
+                    f"has no use with target.format {format_}: cdc_sync partitions iceberg tables only; remove it",
+                    *("tables", index, "partition_by"),
+                )
 
     @property
     def secrets(self) -> frozenset[Secret]:

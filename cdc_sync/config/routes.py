@@ -11,6 +11,7 @@ from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.naming import Route, TargetName
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def route(config: Config, table: TableId) -> Route | None:
             policy=_policy(config.policy, rule.policy),
             key=rule.key,
             append=rule.mode == "append",
+            partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
         )
     return None
 

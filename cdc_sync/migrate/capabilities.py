@@ -45,6 +45,7 @@ class Capabilities:
         rewritten: other kinds of change that are only done by rewriting the rows.
         adds_last: a new column is done in place only behind all others.
         by_path: tables are folders, which no catalogue names.
+        repartitions: a table that has rows can be partitioned in another way, without touching them.
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
         tables: the same for both parts of a table's name, each by itself.
@@ -56,6 +57,7 @@ class Capabilities:
     rewritten: frozenset[type[SchemaChange]] = frozenset()
     adds_last: bool = False
     by_path: bool = False
+    repartitions: bool = False
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -66,6 +68,7 @@ class Capabilities:
 _FOLDERS = NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255)
 ICEBERG = Capabilities(
     format="iceberg",
+    repartitions=True,
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
     promotions=frozenset(Promotion),
     columns=NameRules(

@@ -45,6 +45,17 @@ _NOTES = """\
 Format version 2, merge-on-read with position deletes, which every reader of Iceberg takes. Progress is a property of
 each snapshot, the version a property of the table. Catalogs: JDBC (an SQLite file by default), Hadoop, Hive, REST.
 
+`partition_by` of a rule divides the files: `[day(created_at), bucket(16, id), region]`, in Iceberg's words; year,
+month, day and hour are in UTC. Changed, it holds for what is written from then on, in one commit of metadata; files of
+before stay as they are (Spark's `rewrite_data_files` brings them over), and queries need no change. A renamed column
+still divides. A dropped one no longer does, but stays in the table as `__cdc_sync_dropped_…`, NULL in new rows: without
+the columns of past specs Iceberg cannot merge. Partitioned tables are written with `hash` distribution and without
+fanout, so that a batch makes one file for each partition and needs little memory; `target.table_properties` wins. A
+column's own value becomes the name of a folder: long texts want `truncate`. In `append` mode the changelog's own
+columns can be named too, such as `day(_cdc_ts)`. A column that the table does not have, or of a type that the transform
+does not take, pauses a new table; one that has rows stays partitioned as it is, and `status` says so
+([why](decisions/0025-partitions-of-iceberg-tables.md)).
+
 ## Delta
 
 Tables lie at `<warehouse>/<namespace>/<name>` and are found by that path. Columns are mapped by name

@@ -16,15 +16,21 @@ from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.types import DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """Create the target with this schema and stamp the mode; nothing happens if it is there."""
+    """Create the target with this schema and stamp the mode; nothing happens if it is there.
+
+    Attributes:
+        partitioning: what its files are divided by, which is stamped too; None where nothing is said of it.
+    """
 
     schema: InternalSchema
     mode: Mode = "upsert"
+    partitioning: Partitioning | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +89,20 @@ class Backfill:
     columns: tuple[Column, ...]
 
 
-Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repartition:
+    """Divide what is written from now on in another way, and stamp that, in one commit; no row is touched.
+
+    Attributes:
+        before: what the target's files are divided by, which another writer may have changed meanwhile.
+        after: the same afterwards, in the present names of the columns.
+    """
+
+    before: Partitioning
+    after: Partitioning
+
+
+Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill | Repartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +122,7 @@ def migration(
     capabilities: Capabilities = ICEBERG,
     mode: Mode = "upsert",
     joined: Sequence[Joined] = (),
+    partitioning: Partitioning | None = None,
 ) -> Migration:
     """Work out the steps for one target.
 
@@ -116,11 +136,12 @@ def migration(
         capabilities: what the target can change in place.
         mode: what the target holds.
         joined: every join of the table's history, oldest first.
+        partitioning: of a target that is not there yet.
 
     Law: after the steps, `migration(head, head, head)` has none.
     """
     if stamped is None:
-        create = CreateTable(schema=head.schema, mode=mode)
+        create = CreateTable(schema=head.schema, mode=mode, partitioning=partitioning)
         return Migration(version=head.number, schema=head.schema, steps=(create,))
     steps: list[Step] = []
     if rows_at is not None:

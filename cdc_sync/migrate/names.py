@@ -19,7 +19,16 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    CreateTable,
+    JoinValues,
+    Migration,
+    Repartition,
+    RewriteTable,
+    Step,
+)
 from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -205,6 +214,8 @@ def _held_step(step: Step, rules: NameRules) -> Step:
             return replace(step, schema=held_schema(schema, rules))
         case Backfill(columns=columns):
             return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
+        case Repartition():
+            return step  # its text is stamped as the operator wrote it, so the target looks the names up
         case _:
             assert_never(step)
 

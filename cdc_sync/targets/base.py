@@ -16,6 +16,7 @@ from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,9 @@ class TargetState:
         rows: how many there are, None where that is not known without reading them.
         size: bytes of data files.
         kept: the version that `Target.roll_back` leads to, None if nothing is kept.
+        partitioning: what new files are divided by, in the columns' present names.
+        partition_by: the configured text that this was brought to, None if there was none. Where a column went that
+            it named, what is left of it: it differs from the configured text then.
     """
 
     version: int | None
@@ -37,6 +41,8 @@ class TargetState:
     rows: int | None = None
     size: int = 0
     kept: int | None = None
+    partitioning: Partitioning = UNPARTITIONED
+    partition_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 
 from cdc_sync.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
 from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import CreateTable, Migration
+from cdc_sync.migrate.migration import CreateTable, Migration, Repartition
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.targets.base import Batch, Commit, Target, TargetState
 
 
@@ -52,8 +53,13 @@ class DraftTarget:
         """Keep the steps."""
         state = self.state(name) or TargetState(version=None, progress=None)
         for step in migration.steps:
-            if isinstance(step, CreateTable):
-                state = replace(state, mode=step.mode)
+            match step:
+                case CreateTable(mode=mode, partitioning=partitioning):
+                    state = _divided(replace(state, mode=mode), partitioning)
+                case Repartition(after=after):
+                    state = _divided(state, after)
+                case _:
+                    pass
         kept = None if state.progress is None else progress
         self._keep(name, migration.steps, replace(state, version=migration.version, progress=kept))
 
@@ -99,3 +105,7 @@ class DraftTarget:
         with self._lock:
             self._steps.setdefault(name, []).extend(steps)
             self._states[name] = state
+
+
+def _divided(state: TargetState, partitioning: Partitioning | None) -> TargetState:
+    return state if partitioning is None else replace(state, partitioning=partitioning, partition_by=str(partitioning))

@@ -20,13 +20,22 @@ from pyspark.sql.types import StructField, StructType
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    CreateTable,
+    JoinValues,
+    Migration,
+    Repartition,
+    RewriteTable,
+)
 from cdc_sync.migrate.modes import METADATA, Mode, metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
@@ -34,6 +43,16 @@ from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
+from cdc_sync.targets.iceberg_callback import Callback
+from cdc_sync.targets.iceberg_partitions import (
+    PARTITION_PROPERTY,
+    left_columns,
+    new_schema_and_spec,
+    partitioning_of,
+    properties_of,
+    repartition,
+    stamp_what_is_left,
+)
 from cdc_sync.targets.iceberg_past import lineage, past_columns
 from cdc_sync.targets.iceberg_rewrite import kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg_schema import alter, widen
@@ -53,11 +72,8 @@ _TABLE_PROPERTIES = {
     "write.delete.mode": "merge-on-read",
     # Only back-fills update, and they touch every row: rewriting files beats a delete file for each.
     "write.update.mode": "copy-on-write",
-    "write.merge.distribution-mode": "none",
-    "write.spark.fanout.enabled": "true",
     # One delete file for each task instead of one for each data file it touches.
     "write.delete.granularity": "partition",
-    "write.distribution-mode": "none",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
@@ -73,6 +89,7 @@ class IcebergTarget:
         self._catalog_name = config.catalog.name
         activate(spark)
         self._catalog: Any = self._open_catalog()
+        self._left: dict[TargetName, tuple[str, ...]] = {}  # what `left_columns` says, until the next migration
 
     @property
     def capabilities(self) -> Capabilities:
@@ -94,6 +111,8 @@ class IcebergTarget:
             rows=_rows(summary),
             size=int(summary.get("total-files-size") or 0),
             kept=kept_version(table),
+            partitioning=partitioning_of(table),
+            partition_by=table.properties().get(PARTITION_PROPERTY),
         )
 
     def migrate(
@@ -101,10 +120,11 @@ class IcebergTarget:
     ) -> None:
         """Carry out the steps; each is one commit and is skipped when it is in effect already."""
         migration = held_migration(migration, ICEBERG.columns)
+        self._left.pop(name, None)
         for step in migration.steps:
             match step:
-                case CreateTable(schema=schema, mode=mode):
-                    self._create(name, schema, migration.version, mode)
+                case CreateTable():
+                    self._create(name, step, migration.version)
                 case JoinValues():
                     if self._load(name).properties().get(VERSION_PROPERTY) != str(migration.version):
                         self._join(name, step, (said or {}).get(step.into))
@@ -115,6 +135,7 @@ class IcebergTarget:
                     transaction = table.newTransaction()
                     try:
                         alter(self._jvm, transaction, steps)
+                        stamp_what_is_left(transaction, table)
                         update = transaction.updateProperties()
                         update.set(VERSION_PROPERTY, str(migration.version)).commit()
                         transaction.commitTransaction()
@@ -124,9 +145,15 @@ class IcebergTarget:
                     self._rewrite(name, step, migration, progress)
                 case Backfill():
                     self._backfill(name, step, progress)
+                case Repartition(after=after):
+                    try:
+                        repartition(self._jvm, self._load(name), after, self._config.table_properties)
+                    except Py4JJavaError as error:
+                        raise self._failure("partition", name, error) from error
 
     def roll_back(self, name: TargetName) -> bool:
-        """Set the table's main branch and schema back to what the last rewrite kept."""
+        """Set the table's main branch, schema and partitions back to what the last rewrite kept."""
+        self._left.pop(name, None)
         try:
             return roll_back(self._jvm, self._load(name), VERSION_PROPERTY)
         except Py4JJavaError as error:
@@ -140,7 +167,7 @@ class IcebergTarget:
         stamp = VERSION_PROPERTY, str(migration.version)
         try:
             rows = converted_rows(self._spark.table(self._sql_name(name)), step, migration.schema, metadata)
-            rewrite(self._spark, table, rows, step, stamp=stamp, progress=progress)
+            rewrite(self._spark, self._catalog_name, table, rows, step, stamp=stamp, progress=progress)
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("rewrite", name, error) from error
 
@@ -191,11 +218,15 @@ class IcebergTarget:
     def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
         metadata = metadata_names(batch.mode)
         names = tuple((value_column(column.id), column.name) for column in batch.schema.columns)
-        columns = kept(
-            ("named", names, metadata),
-            lambda: Projection([*(F.col(label).alias(text) for label, text in names), *metadata]),
-        )
-        writer = columns.of(rows).writeTo(self._sql_name(name))
+        if name not in self._left:
+            self._left[name] = left_columns(self._load(name))
+        left = self._left[name]
+
+        def columns() -> Projection:
+            named = (F.col(label).alias(text) for label, text in names)
+            return Projection([*named, *metadata, *(F.lit(None).alias(column) for column in left)])
+
+        writer = kept(("named", names, metadata, left), columns).of(rows).writeTo(self._sql_name(name))
         for key, value in properties.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         writer.append()
@@ -260,7 +291,7 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
-    def _create(self, name: TargetName, schema: InternalSchema, version: int, mode: Mode) -> None:
+    def _create(self, name: TargetName, step: CreateTable, version: int) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
         namespace = identifier.namespace()
@@ -274,18 +305,14 @@ class IcebergTarget:
         if catalog.tableExists(identifier):
             return
         properties = self._jvm.java.util.HashMap()
-        for key, value in (_TABLE_PROPERTIES | dict(self._config.table_properties)).items():
+        stamps = {VERSION_PROPERTY: str(version), MODE_PROPERTY: step.mode}
+        ours = _TABLE_PROPERTIES | properties_of(step.partitioning)
+        for key, value in (ours | self._config.table_properties | stamps).items():
             properties.put(key, value)
-        properties.put(VERSION_PROPERTY, str(version))
-        properties.put(MODE_PROPERTY, mode)
         try:
-            catalog.createTable(
-                identifier,
-                self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java_struct(schema, mode)),
-                self._jvm.org.apache.iceberg.PartitionSpec.unpartitioned(),
-                self._location(identifier, version),
-                properties,
-            )
+            struct = self._java_struct(step.schema, step.mode)
+            schema, spec = new_schema_and_spec(self._jvm, struct, step.partitioning or UNPARTITIONED)
+            catalog.createTable(identifier, schema, spec, self._location(identifier, version), properties)
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
 
@@ -328,7 +355,7 @@ class IcebergTarget:
         for key, value in properties.items():
             java_map.put(key, value)
         exception = self._jvm.java.lang.Class.forName("java.lang.Exception")
-        call = _Callable(action)
+        call = Callback(action)
         try:
             self._jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map, call, exception)
         except Py4JJavaError:
@@ -376,21 +403,3 @@ def _rows(summary: Any) -> int:
     """Return how many rows there are: a changed or deleted one stays in its file, and a position delete says so."""
     records, deleted = (int(summary.get(f"total-{name}") or 0) for name in ("records", "position-deletes"))
     return max(records - deleted, 0)
-
-
-class _Callable:
-    """A Python function as `java.util.concurrent.Callable`; keeps the error that Java would wrap."""
-
-    def __init__(self, action: Callable[[], object]) -> None:
-        self._action = action
-        self.error: Exception | None = None
-
-    def call(self) -> None:
-        try:
-            self._action()
-        except Exception as error:
-            self.error = error
-            raise
-
-    class Java:
-        implements = ["java.util.concurrent.Callable"]

@@ -26,6 +26,7 @@ from cdc_sync.schema.evolve import left_neighbour
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import NESTED, DataType
 from cdc_sync.spark.types import to_spark
+from cdc_sync.targets.iceberg_partitions import leave_out, release, take_back
 
 
 def alter(jvm: Any, transaction: Any, steps: tuple[tuple[InternalSchema, SchemaChange], ...]) -> None:
@@ -50,7 +51,7 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             update.addColumn(None, column.name, iceberg_type(jvm, column.type), column.comment)
             return _place(update, column.name, before, after)
         case DropColumn(column=column) | JoinColumn(column=column):
-            return transaction.updateSchema().deleteColumn(column.name)
+            return leave_out(transaction, column.name)
         case RenameColumn(old=old, new=new):
             return transaction.updateSchema().renameColumn(old, new)
         case UpdateColumnType(id=id_, old=old_type, new=new_type):
@@ -60,9 +61,12 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
                 return None  # both are one Iceberg type: it has no 8 and 16 bit integers
             if not can_change_in_place(ICEBERG, old_type, new_type):
                 # Another field of Iceberg's in the column's place: one field's type can only widen.
-                comment = before.column(id_).comment
-                update = transaction.updateSchema().deleteColumn(name).addColumn(None, name, target, comment)
-                return _place(update, name, before, left_neighbour(before, id_))
+                fields = release(transaction, name)
+                leave_out(transaction, name).commit()
+                update = transaction.updateSchema().addColumn(None, name, target, before.column(id_).comment)
+                _place(update, name, before, left_neighbour(before, id_)).commit()
+                take_back(jvm, transaction, name, fields)
+                return None
             return transaction.updateSchema().updateColumn(name, target)
         case UpdateColumnComment(id=id_, new=comment):
             return transaction.updateSchema().updateColumnDoc(before.column(id_).name, comment)

@@ -69,7 +69,7 @@ def _validated(model: type[BaseModel]) -> BaseModel | None:
 
 
 # A rule has one of table and pattern, a pipeline one of topics and topic_pattern: the file shows examples.
-_EXAMPLES = {"connector.notifications", "kafka.topics", "tables.table", "tables.pattern"}
+_EXAMPLES = {"connector.notifications", "kafka.topics", "tables.table", "tables.pattern", "tables.partition_by"}
 
 
 def test_the_reference_lists_every_key() -> None:

@@ -7,6 +7,7 @@ import pytest
 from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
@@ -135,3 +136,14 @@ def test_the_first_table_on_a_target_keeps_it() -> None:
         "Cannot route table shop.archive.orders to inv.orders: table shop.inv.orders is already written there; give "
         "one of them another target in the tables section"
     )
+
+
+def test_a_rule_says_what_its_tables_are_partitioned_by() -> None:
+    found = routed(config_with("{table: shop.inv.orders, partition_by: [day(created_at), bucket(16, id), region]}"))
+
+    assert str(found.partition_by) == "day(created_at), bucket(16, id), region"
+
+
+def test_no_partitions_are_something_else_than_nothing_said_of_them() -> None:
+    assert routed(config_with("{table: shop.inv.orders, partition_by: []}")).partition_by == Partitioning()
+    assert routed(config_with("table: shop.inv.orders")).partition_by is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdc_sync.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, RewriteTable
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Repartition, RewriteTable
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -18,6 +18,7 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.schema.types import INT32, INT64, STRING
 
 T = TargetName(namespace="shop", name="odd.name")
@@ -37,6 +38,22 @@ def test_a_table_is_created_with_the_columns_of_its_mode() -> None:
         kind="CreateTable", cost="metadata", statements=("CREATE TABLE shop.`odd.name` (id INT, `a b` STRING)",)
     )
     assert "_cdc_op STRING" in explain(CreateTable(schema=SCHEMA, mode="append"), T).statements[0]
+
+
+def test_partitions_are_part_of_a_new_table_and_fields_of_one_that_is_there() -> None:
+    before, after = Partitioning.parse(["day(at), `a b`"]), Partitioning.parse(["`a b`, bucket(16, id)"])
+
+    (created,) = explain(CreateTable(schema=SCHEMA, partitioning=before), T).statements
+    assert created.endswith(") PARTITIONED BY (day(at), `a b`)")
+    assert explain(Repartition(before=before, after=after), T) == ExplainedStep(
+        kind="Repartition",
+        cost="metadata",
+        statements=(
+            "ALTER TABLE shop.`odd.name` DROP PARTITION FIELD day(at)",
+            "ALTER TABLE shop.`odd.name` ADD PARTITION FIELD bucket(16, id)",
+        ),
+    )
+    assert explain(CreateTable(schema=SCHEMA, partitioning=UNPARTITIONED), T) == explain(CreateTable(schema=SCHEMA), T)
 
 
 def test_each_change_is_a_clause() -> None:

@@ -1,0 +1,73 @@
+"""Whether a table has the columns that it is to be partitioned by."""
+
+from __future__ import annotations
+
+from typing_extensions import assert_never
+
+from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.refused import Refused
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import Bucket, Identity, PartitionField, Partitioning, Period, Truncate, field_text
+from cdc_sync.schema.types import (
+    NESTED,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    StringType,
+    TimestampType,
+)
+from cdc_sync.wording import type_text
+
+
+def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Refused | None:
+    """Return why a table with this schema cannot be partitioned so, None if it can.
+
+    Columns that only the target still has do not count: no new row has a value there.
+    """
+    types = {column.name: column.type for column in schema.live}
+    if mode == "append":
+        types |= dict(METADATA)
+    for item in partitioning.fields:
+        type_ = types.get(item.column)
+        if type_ is None:
+            return Refused(
+                reason=f"partition_by names {field_text(item)}, and the table has no column {item.column!r}",
+                remedy="name a column that it has in partition_by, by its present name, and start the job again",
+            )
+        taken = None if isinstance(type_, NESTED) else _taken(item, type_)
+        if isinstance(type_, NESTED) or taken is not None:
+            why = "no table is partitioned by lists, maps and structs" if taken is None else f"it takes {taken} only"
+            return Refused(
+                reason=f"partition_by names {field_text(item)}, column {item.column!r} is {type_text(type_)}; {why}",
+                remedy="name another column or transform in partition_by, and start the job again",
+            )
+    return None
+
+
+def _taken(item: PartitionField, type_: DataType) -> str | None:
+    """Return what a transform takes, None if the type is among that.
+
+    Source: Iceberg specification, "Partition Transforms".
+    """
+    match item:
+        case Identity():
+            return None
+        case Bucket():
+            return "numbers without a floating point, text, bytes, dates and timestamps" if _floats(type_) else None
+        case Truncate():
+            exact = isinstance(type_, (IntegerType, DecimalType, StringType, BinaryType))
+            return None if exact else "numbers without a floating point, text and bytes"
+        case Period(unit="hour"):
+            return None if isinstance(type_, TimestampType) else "timestamps"
+        case Period():
+            return None if isinstance(type_, (DateType, TimestampType)) else "dates and timestamps"
+        case _:
+            assert_never(item)
+
+
+def _floats(type_: DataType) -> bool:
+    return isinstance(type_, (BooleanType, FloatType))

@@ -1,0 +1,137 @@
+"""A table that is partitioned while the job's configuration and the source's columns change, read by pyiceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cdc_sync import commands
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.migration import Migration, Repartition
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.testing import INT32, TEXT, SourceTable, column
+from tests.conftest import Produce
+from tests.faults.conftest import NewPipeline
+from tests.faults.pipeline import Pipeline
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
+
+
+def by(lake: Pipeline, partition_by: str) -> Pipeline:
+    return replace(lake, rules=f"[{{pattern: '.*', renames: {{region: zone}}, partition_by: {partition_by}}}]")
+
+
+def spec(lake: Pipeline, source: SourceTable) -> list[str]:
+    """What new files are divided by, as pyiceberg reads it."""
+    table = lake.table(source.id)
+    return [f"{field.transform} of {table.schema().find_column_name(field.source_id)}" for field in table.spec().fields]
+
+
+def assert_equal(lake: Pipeline, source: SourceTable) -> None:
+    """As everywhere, but for columns that only a partition spec of before needs."""
+    data = lake.read(source.id)
+    names = [name for name in data.column_names if not name.startswith("__cdc_sync_dropped_")]
+    assert names == [item.field for item in source.columns]
+    rows: list[dict[str, Any]] = data.select(names).to_pylist()
+    assert sorted(rows, key=repr) == sorted(source.rows, key=repr)
+
+
+def orders(prefix: str) -> SourceTable:
+    columns = [column("id", INT32, optional=False), column("region", TEXT)]
+    return SourceTable("orders", columns, prefix=prefix, null_is_default=False)
+
+
+def test_partitions_follow_the_configuration_and_the_columns(
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, sent = orders("divided"), 0
+    lake = pipeline("divided", rules="[{pattern: '.*'}]")
+
+    def run() -> None:
+        nonlocal sent
+        produce(table.topic, table.records[sent:])
+        sent = len(table.records)
+        lake.run()
+        assert_equal(lake, table)
+
+    for number in range(6):
+        table.insert(id=number, region="ab"[number % 2])
+    run()
+    assert spec(lake, table) == []
+
+    lake = by(lake, "[region, bucket(4, id)]")
+    spark()
+    (planned,) = commands.plan(lake.config).tables
+    assert [step.statements for step in planned.steps] == [
+        (
+            "ALTER TABLE public.orders ADD PARTITION FIELD region",
+            "ALTER TABLE public.orders ADD PARTITION FIELD bucket(4, id)",
+        )
+    ]
+    fail_once(monkeypatch)
+    lake.run()
+    assert lake.statuses()["orders"].state == "running"
+    assert spec(lake, table) == ["identity of region", "bucket[4] of id"]
+
+    table.rename_column("region", "zone")
+    table.update({"id": 1}, zone="c")
+    table.delete({"id": 2})
+    run()
+    assert spec(lake, table) == ["identity of zone", "bucket[4] of id"]
+    before = lake.commits(table)
+    lake.run()
+    assert lake.commits(table) == before
+
+    table.drop_column("zone")
+    table.update({"id": 3})
+    run()
+    assert spec(lake, table) == ["bucket[4] of id"]
+    (warning,) = lake.statuses()["orders"].warnings
+    assert warning.startswith("partition_by names region, and the table has no column 'region'; the target stays")
+
+    table.add_column(column("region", TEXT))
+    table.insert(id=9, region="new")
+    run()
+    assert sorted(spec(lake, table)) == ["bucket[4] of id", "identity of region"]
+    table.update({"id": 3}, region="newer")
+    run()
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the target partition a table and lose the reply, once."""
+    migrate, failed = IcebergTarget.migrate, False
+
+    def losing(
+        target: IcebergTarget, name: TargetName, migration: Migration, progress: Progress, said: Any = None
+    ) -> None:
+        nonlocal failed
+        migrate(target, name, migration, progress, said)
+        if not failed and any(isinstance(step, Repartition) for step in migration.steps):
+            failed = True
+            raise TargetError("the reply was lost")
+
+    monkeypatch.setattr(IcebergTarget, "migrate", losing)
+
+
+def test_a_new_table_waits_for_partitions_that_fit_it(pipeline: NewPipeline, produce: Produce) -> None:
+    table = orders("unfit")
+    lake = by(pipeline("unfit"), "[day(region)]")
+    table.insert(id=1, region="a")
+    produce(table.topic, table.records)
+    lake.run()
+    status = lake.statuses()["orders"]
+    assert (status.state, status.reason) == (
+        "paused",
+        "partition_by names day(region), column 'region' is STRING; it takes dates and timestamps only, so its target "
+        "is not made",
+    )
+
+    lake = by(lake, "[truncate(1, region)]")
+    lake.run()
+    assert spec(lake, table) == ["truncate[1] of region"]
+    assert_equal(lake, table)
