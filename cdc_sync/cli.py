@@ -210,6 +210,26 @@ def verify(
 
 
 @app.command()
+def maintain(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[
+        list[str] | None, typer.Argument(help="database.schema.table, or its end; all if unset.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what is due, and do nothing.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compact tables, let old states of them go, and remove files that belong to none.
+
+    Ends with 0 if all was done, with 1 if a table failed, and with 4 if one was left alone because a migration of it is
+    not complete; with --dry-run, with 2 if something is due.
+    """
+    command = functools.partial(commands.maintain, tables=tuple(table or ()), dry_run=dry_run)
+    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+
+
+@app.command()
 def diff(
     ctx: typer.Context,
     config: ConfigPath,

@@ -1,13 +1,13 @@
 """What the command line can do, as plain functions that return values.
 
-Only `run`, `plan`, `verify`, `replay` and `demo` start a JVM; everything they need is imported inside them.
+Only `run`, `plan`, `verify`, `maintain`, `replay` and `demo` start a JVM; everything they need is imported inside them.
 """
 
 from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cdc_sync.history.history import History
     from cdc_sync.history.store import HistoryStore
     from cdc_sync.job import RunReport
+    from cdc_sync.maintained import PipelineMaintained
     from cdc_sync.replay import ReplayReport
     from cdc_sync.verify.report import Verified
 
@@ -184,6 +185,20 @@ def verify(config: Config, table: str | None = None, *, limit: int) -> Verified:
     store = _history_store(config)
     tables = tuple(sorted(store.tables())) if table is None else (_find_table(store, table),)
     return verify_(config, tables, limit=limit, named=table is not None)
+
+
+def maintain(config: Config, tables: Sequence[str] = (), *, dry_run: bool) -> PipelineMaintained:
+    """Compact tables and let old states of them go, or tell what is due; of all that are recorded, if none is named.
+
+    Raises:
+        RefusedError: if only a running job may do that.
+        HistoryError: if a table that was named is not recorded.
+    """
+    from cdc_sync.maintenance import maintain as maintain_
+
+    store = _history_store(config)
+    named = tuple(dict.fromkeys(_find_table(store, table) for table in tables))
+    return maintain_(config, named or tuple(sorted(store.tables())), dry_run=dry_run)
 
 
 def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.Event) -> DemoReport:

@@ -27,6 +27,7 @@ from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.kafka import KafkaClient
+from cdc_sync.maintenance import Rota
 from cdc_sync.naming import Join
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
@@ -68,6 +69,7 @@ class SyncJob:
         self.batches = 0
         self._ends: dict[tuple[str, int], int] = {}
         self._joined: set[Join] = set()
+        self._rota = Rota(context)
 
     def process(self, ends: Ends) -> None:
         """Bring all tables to the given ends; topics in parallel.
@@ -124,6 +126,12 @@ class SyncJob:
         for table in self.tables.all():
             if table.is_to_be_partitioned:
                 self._elsewhere(table, table.follow_partitioning)
+
+    def maintain(self) -> None:
+        """Maintain the table whose turn it is, if it is any's, between two batches."""
+        table = self._rota.next(self.tables.all())
+        if table is not None:
+            self._elsewhere(table, partial(self._rota.maintain, table))
 
     def _follow_rollbacks(self) -> None:
         """Undo rewrites that the operator asks to be undone, between two batches."""
@@ -287,6 +295,7 @@ def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
             stop.wait(_IDLE_SECONDS)
             if time.monotonic() - tried > _RETRY_FAILED_SECONDS and not failure:
                 job.catch_up()
+                job.maintain()
                 context.catalogue.refresh()
                 tried = time.monotonic()
     finally:

@@ -16,12 +16,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cdc_sync import maintained
 from cdc_sync.capture.postgres import CaptureResult
 from cdc_sync.commands import Decided, RolledBack, SchemaDifference, Status, Validation
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.maintained import PipelineMaintained
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.resync import ResyncAsked
 from cdc_sync.state import QuarantineCount
@@ -104,6 +106,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _plan(value)
         case Verified():
             yield from lines(value)
+        case PipelineMaintained():
+            yield from maintained.lines(value)
         case DemoReport():
             yield from parts(value)
         case CaptureResult():

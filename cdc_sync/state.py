@@ -11,6 +11,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     resyncs/<table>/<signal>.json                    one `Resync`
     values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `evidence.continuity`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
+    maintained/<table>.json                          when a table was maintained
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
 """
@@ -218,6 +219,16 @@ class StateStore:
         texts = ((path, self._read(path)) for path in self._paths("rollbacks"))
         found = (parse_rollback(_object(text, path), path) for path, text in texts if text is not None)
         return {item.table: item for item in found}
+
+    def save_maintained(self, table: TableId, at: float) -> None:
+        """Keep when a table was maintained, in seconds since the epoch."""
+        self._write(_path("maintained", table), json.dumps({"format": _FORMAT, "at": at}) + "\n")
+
+    def maintained(self, table: TableId) -> float | None:
+        """Return when a table was maintained, None if it never was."""
+        path = _path("maintained", table)
+        text = self._read(path)
+        return None if text is None else float(_of_our_format(text, path).get("at", 0))
 
     def save_resync(self, resync: Resync) -> None:
         """Keep that rows of a table are read again, and how far that has come."""

@@ -18,6 +18,7 @@ from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.removal import why_not_removed
 from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
+from cdc_sync.upkeep import Upkeep
 
 
 class _Section(BaseModel):
@@ -372,6 +373,36 @@ class Verify(_Section):
     rows_in_memory: Annotated[int, Field(ge=256, le=10_000_000)] = 20_000
 
 
+class Maintenance(_Section):
+    """How tables are kept small and quick to read, by `cdc-sync maintain` or by the job itself."""
+
+    every: Duration | None = None
+    keep_for: Duration = timedelta(hours=120)
+    keep_at_least: Annotated[int, Field(ge=1)] = 10
+    target_file_size: Annotated[int, Field(ge=1024 * 1024)] = 128 * 1024 * 1024
+    compact_from_files: Annotated[int, Field(ge=2)] = 5
+    orphans_older_than: Duration = timedelta(hours=72)
+
+    @model_validator(mode="after")
+    def _a_write_may_take_a_day(self) -> Maintenance:
+        if self.every is not None and self.every < timedelta(seconds=1):
+            problem("must be at least 1s; leave it out to maintain by command only", "every")
+        if self.orphans_older_than < timedelta(hours=24):
+            problem("must be at least 24h, for a younger file may be of a write that goes on", "orphans_older_than")
+        return self
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """What is wanted of each table."""
+        return Upkeep(
+            keep_for=self.keep_for,
+            keep_at_least=self.keep_at_least,
+            target_file_size=self.target_file_size,
+            compact_from_files=self.compact_from_files,
+            orphans_older_than=self.orphans_older_than,
+        )
+
+
 class Limits(_Section):
     """What is refused because no sane source sends it."""
 
@@ -406,6 +437,7 @@ class Config(_Section):
     target: Target = Field(default_factory=Target)
     job: Job = Job()
     verify: Verify = Verify()
+    maintenance: Maintenance = Maintenance()
     limits: Limits = Limits()
     spark: Spark = Spark()
 

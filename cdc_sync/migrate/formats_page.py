@@ -66,9 +66,10 @@ here, so any other type change rewrites. Timestamps without a zone need the feat
 
 Progress is the user metadata of each commit and the version a property of the table; what others commit (OPTIMIZE,
 VACUUM, their own writes) is left alone, and after a RESTORE by anybody the job goes on from the version that was
-restored. A rollback needs the files of before, which VACUUM removes after a week (the table's
-`delta.deletedFileRetentionDuration`). If all commits of cdc_sync have expired from the log
-(`delta.logRetentionDuration`, 30 days, and only while others go on committing), the job says so and reads nothing anew.
+restored. A rollback needs the files of before, which a VACUUM of others removes after a week (the table's
+`delta.deletedFileRetentionDuration`) and [maintenance](maintenance.md) does not. If all commits of cdc_sync have
+expired from the log (`delta.logRetentionDuration`, 30 days, and only while others go on committing, and nobody
+maintains the table), the job says so and reads nothing anew.
 
 ## Hudi
 

@@ -17,6 +17,7 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,20 @@ class Target(Protocol):
         """Return the newest states with different offsets that can still be read, newest first, the present one too.
 
         The state before the first commit is the last of them, where nothing up to there has been forgotten.
+        """
+        ...
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Return the figures that `upkeep.chores` decides by; reads metadata only."""
+        ...
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Do the chores. Rows, columns, stamp, progress and what `roll_back` needs are the same afterwards.
+
+        Beside another writer either this or the other's commit may fail, and nothing is lost by that.
+
+        Raises:
+            TargetError: if the format refuses, or another writer came between; what was done until then stands.
         """
         ...
 

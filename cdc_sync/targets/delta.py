@@ -31,6 +31,7 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.targets import delta_upkeep
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.delta_log import DeltaTable, forget
 from cdc_sync.targets.delta_schema import PHYSICAL_NAME, altered, delta_type, new_fields
@@ -43,6 +44,7 @@ from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
@@ -171,9 +173,27 @@ class DeltaTarget:
         return table.rows(version).select(*(_selected(column, then.get(now[column.name])) for column in columns))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
-        """Follow the log back."""
+        """Follow the log back to where files were removed."""
         table = self._table(name)
-        return states(table.lineage(table.snapshot().version()), limit)
+        return states(table.readable_lineage(table.snapshot().version()), limit)
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Ask the log."""
+        table = self._table(name)
+        kept = _kept(table.properties(table.snapshot())).get("commit")
+        try:
+            return delta_upkeep.holdings(self._spark, table, upkeep, kept=kept)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("look over", name, error) from error
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Compact, say the marker once more, and remove files."""
+        table = self._table(name)
+        progress = progress_of(name, table.lineage(table.snapshot().version()))
+        try:
+            return delta_upkeep.maintain(table, chores, marker=None if progress is None else progress.to_text())
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("maintain", name, error) from error
 
     def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame) -> None:
         metadata = metadata_names(batch.mode)

@@ -9,18 +9,51 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, tee
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc_sync.errors import TargetError
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_schema import Field
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCommit:
+    """What a commit says about itself.
+
+    Attributes:
+        at: when it was made, in milliseconds since the epoch.
+        marker: what the table holds; None if the commit does not say.
+        vacuumed_before: files that were part of no state since this moment are gone; None if it is no VACUUM.
+    """
+
+    version: int
+    at: int
+    marker: str | None
+    vacuumed_before: int | None = None
+
+
+def readable(commits: Iterable[LogCommit]) -> Iterator[LogCommit]:
+    """Return, of commits newest first, those whose files are there.
+
+    The newest can be read always; an older one if it was made no sooner than a VACUUM since then went back.
+    """
+    gone_before = 0
+    for number, commit in enumerate(commits):
+        if number and commit.at < gone_before:
+            return
+        gone_before = max(gone_before, commit.vacuumed_before or 0)
+        yield commit
 
 
 def forget(spark: SparkSession, path: str) -> None:
@@ -75,11 +108,30 @@ class DeltaTable:
 
         The first commit only makes the table.
         """
+        return self._entries(self.commits(version))
+
+    def readable_lineage(self, version: int) -> Lineage:
+        """Follow them back as far as their files are there, and on to the commit that says what the last one holds."""
+        back, again = tee(self.commits(version))
+        there, last = 0, None
+        for last in readable(back):
+            there += 1
+            yield from self._entries([last])
+        if last is not None and last.marker is None:
+            behind = islice(again, there, None)
+            yield from self._entries(islice((it for it in behind if it.marker is not None), 1))
+
+    def _entries(self, commits: Iterable[LogCommit]) -> Lineage:
+        for commit in commits:
+            yield Entry(reference=str(commit.version), marker=commit.marker) if commit.version else Beginning()
+
+    def commits(self, version: int) -> Iterator[LogCommit]:
+        """Follow the commits back from a version to the one that made the table, as far as the log is kept."""
         while version > 0:
             info = self._commit_info(version)
             if info is None:
                 return
-            yield Entry(reference=str(version), marker=info.get("userMetadata"))
+            yield _log_commit(version, info)
             if info.get("operation") == "RESTORE":
                 restored = info["operationParameters"]["version"]
                 if restored is None:
@@ -87,8 +139,14 @@ class DeltaTable:
                 version = int(restored)
             else:
                 version -= 1
-        if self._commit_info(0) is not None:
-            yield Beginning()
+        info = self._commit_info(0)
+        if info is not None:
+            yield _log_commit(0, info)
+
+    def made_at(self, version: int) -> int | None:
+        """Return when a version was made, in milliseconds since the epoch; None if the log does not tell any more."""
+        info = self._commit_info(version)
+        return None if info is None else _log_commit(version, info).at
 
     def _commit_info(self, version: int) -> dict[str, Any] | None:
         """Return what a commit says about itself, None if it is not kept any more."""
@@ -151,15 +209,33 @@ class DeltaTable:
                 actions += _all(transaction.writeFiles(rows(transaction.readVersion())._jdf))
             self._commit(transaction, actions)
 
-    def execute(self, statement: str, marker: str) -> None:
-        """Run a statement whose commit carries the marker."""
-        with self._session(marker) as session:
-            session.sql(statement)
+    def execute(self, statement: str, marker: str | None, settings: Mapping[str, str] | None = None) -> DataFrame:
+        """Run a statement whose commit carries the marker, if there is one, and return what it says."""
+        with self._session(marker, settings) as session:
+            return DataFrame(session.sql(statement), self._spark)
+
+    def repeat(self, marker: str) -> None:
+        """Commit nothing but the marker. Whatever another writer commits meanwhile fails this: it would be denied."""
+        with self._transaction(marker, {_ATTEMPTS: "0"}) as transaction:
+            info = self._newest_marker(transaction.readVersion())
+            if info != marker:
+                raise TargetError(f"Cannot say once more what {self.path} holds: another writer was there first")
+            self._commit(transaction, [])
+
+    def _newest_marker(self, version: int) -> str | None:
+        return next((commit.marker for commit in self.commits(version) if commit.marker is not None), None)
+
+    def vacuumed(self) -> int:
+        """Return how many files were removed by the VACUUM that ended with the newest version."""
+        info = self._commit_info(self.snapshot().version()) or {}
+        return int(info.get("operationMetrics", {}).get("numDeletedFiles", 0))
 
     @contextmanager
-    def _session(self, marker: str | None) -> Iterator[Any]:
+    def _session(self, marker: str | None, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
         """Have a session of its own whose commits carry a marker: settings are shared by all threads of a session."""
         session = self._spark._jsparkSession.cloneSession()
+        for key, value in (settings or {}).items():
+            session.conf().set(key, value)
         if marker is not None:
             session.conf().set(_USER_METADATA, marker)
         self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session)
@@ -169,8 +245,8 @@ class DeltaTable:
             activate(self._spark)
 
     @contextmanager
-    def _transaction(self, marker: str | None) -> Iterator[Any]:
-        with self._session(marker):
+    def _transaction(self, marker: str | None, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
+        with self._session(marker, settings):
             self.snapshot()
             yield self._log.startTransaction()
 
@@ -184,6 +260,15 @@ class DeltaTable:
             found.add(action)
         operation = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$")
         transaction.commit(self._jvm.PythonUtils.toSeq(found), getattr(operation, "MODULE$"))
+
+
+def _log_commit(version: int, info: Mapping[str, Any]) -> LogCommit:
+    at, gone = int(info.get("timestamp", 0)), None
+    if info.get("operation") == "VACUUM START":
+        given = info.get("operationParameters", {})
+        kept = given.get("specifiedRetentionMillis", given.get("defaultRetentionMillis"))
+        gone = at if kept is None else at - int(kept)
+    return LogCommit(version=version, at=at, marker=info.get("userMetadata"), vacuumed_before=gone)
 
 
 def _metadata(snapshot: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.targets.base import Batch, Commit, Target, TargetState
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class DraftTarget:
@@ -100,6 +101,14 @@ class DraftTarget:
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Return the real commits."""
         return self._target.commits(name, limit)
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Return the real figures."""
+        return self._target.holdings(name, upkeep)
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Leave the table as it is: its upkeep changes nothing that a plan tells of."""
+        return Maintained()
 
     def _keep(self, name: TargetName, steps: Sequence[DraftedStep], state: TargetState | None) -> None:
         with self._lock:

@@ -44,6 +44,7 @@ from cdc_sync.targets.keyless import Writer, write_whole_rows
 from cdc_sync.targets.past import Beginning, Entry, Lineage, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class HudiTarget:
@@ -210,6 +211,26 @@ class HudiTarget:
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the timeline back to where files have been cleaned."""
         return states(_lineage(self._table(name)), limit)
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """List the table's folder. What it is to keep Hudi itself knows, and every commit of ours cleans up by that."""
+        table = self._table(name)
+        try:
+            return Holdings(files=len(sizes := table.base_sizes()), size=sum(sizes), change_files=table.logs())
+        except Py4JJavaError as error:
+            raise self._failure("look over", name, error) from error
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Merge logs, and remove the files that they were merged into once nothing needs them."""
+        table = self._table(name)
+        try:
+            before = table.logs() if chores.merge_changes else 0
+            if before:
+                table.merge_logs()
+                table.clean()
+            return Maintained(change_files=before)
+        except Py4JJavaError as error:
+            raise self._failure("maintain", name, error) from error
 
     def _rewrite(
         self,

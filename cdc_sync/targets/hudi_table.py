@@ -170,7 +170,7 @@ class HudiTable:
 
     def size(self) -> int:
         """Return how many bytes the newest files have."""
-        return sum(int(status.getFileSize()) for status in self._base_files())
+        return sum(self.base_sizes())
 
     def create(self, struct: StructType, stamp: Stamp) -> None:
         """Make the table, with a first commit that says what it is; nothing happens if it is there."""
@@ -227,6 +227,18 @@ class HudiTable:
 
         if str(self._meta().getTableType().name()) == "MERGE_ON_READ":
             self._with_client(compact, {"hoodie.compact.inline.max.delta.commits": "1"})
+
+    def clean(self) -> None:
+        """Remove files of states that are kept no longer; nothing happens where there are none."""
+        self._with_client(methodcaller("clean"), {"hoodie.clean.trigger.max.commits": "1"})
+
+    def logs(self) -> int:
+        """Return how many logs there are that are not merged into the files they belong to."""
+        return sum(1 for part in self._newest("getLatestFileSlices") for _ in _each(part.getLogFiles().iterator()))
+
+    def base_sizes(self) -> tuple[int, ...]:
+        """Return the bytes of each of the newest files."""
+        return tuple(int(status.getFileSize()) for status in self._newest("getLatestBaseFiles"))
 
     def keep(self, instant: str) -> None:
         """Keep what an instant can be read from until `let_go`."""
@@ -316,7 +328,7 @@ class HudiTable:
         finally:
             client.close()
 
-    def _base_files(self) -> Iterator[Any]:
+    def _newest(self, parts: str) -> Iterator[Any]:
         meta = self._meta()
         completed = meta.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
@@ -324,9 +336,7 @@ class HudiTable:
         manager = self._hudi.common.table.view.FileSystemViewManager
         view = manager.createInMemoryFileSystemViewWithTimeline(context, meta, settings, completed)
         try:
-            files = view.getLatestBaseFiles("").iterator()
-            while files.hasNext():
-                yield files.next()
+            yield from _each(getattr(view, parts)("").iterator())
         finally:
             view.close()
 
@@ -368,6 +378,11 @@ class HudiTable:
         for key, value in values.items():
             java.put(key, value)
         return java
+
+
+def _each(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def _columns_of(rows: DataFrame, struct: StructType) -> list[Column]:

@@ -40,6 +40,7 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import to_spark
+from cdc_sync.targets import iceberg_upkeep
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
@@ -62,6 +63,7 @@ from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
@@ -259,6 +261,20 @@ class IcebergTarget:
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the snapshots back; those that are expired cannot be read."""
         return states(lineage(self._load(name)), limit)
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Ask the table's metadata tables."""
+        try:
+            return iceberg_upkeep.holdings(self._spark, self._load(name), self._sql_name(name), upkeep)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("look over", name, error) from error
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Compact, merge, expire and remove, by Iceberg's own actions."""
+        try:
+            return iceberg_upkeep.maintain(self._spark, self._load(name), chores)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("maintain", name, error) from error
 
     def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
         with viewed(rows) as view:

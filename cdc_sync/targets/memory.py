@@ -36,6 +36,7 @@ from cdc_sync.targets.base import (
     same_offsets,
 )
 from cdc_sync.targets.keyless import comparable
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _Row = dict[int | str, Any]
 """Values by column id, so that renames and moves cost nothing; a changelog's metadata stands under its names."""
@@ -231,6 +232,14 @@ class MemoryTarget:
             if not found or not same_offsets(found[-1].progress, progress):
                 found.append(Commit(progress=progress, reference=str(number)))
         return tuple(found[:limit])
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Return nothing: there are no files, and the past forgets itself."""
+        return Holdings()
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Do nothing."""
+        return Maintained()
 
     def rows(self, name: TargetName) -> list[dict[str, Any]]:
         """Return the rows by column name, in column order, a changelog's metadata behind the source's columns."""
