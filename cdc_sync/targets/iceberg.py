@@ -15,7 +15,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
@@ -29,28 +28,25 @@ from cdc_sync.migrate.migration import (
     Repartition,
     RewriteTable,
 )
-from cdc_sync.migrate.modes import METADATA, Mode, metadata_names
+from cdc_sync.migrate.modes import Mode, metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
-from cdc_sync.spark.types import to_spark
 from cdc_sync.targets import iceberg_upkeep
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
-from cdc_sync.targets.iceberg_callback import Callback
+from cdc_sync.targets.iceberg_callback import with_properties
+from cdc_sync.targets.iceberg_creation import create_table
 from cdc_sync.targets.iceberg_partitions import (
     PARTITION_PROPERTY,
     left_columns,
-    new_schema_and_spec,
     partitioning_of,
-    properties_of,
     repartition,
     stamp_what_is_left,
 )
@@ -67,18 +63,6 @@ from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
-_TABLE_PROPERTIES = {
-    # v2 position deletes are what every listed reader takes; v3 deletion vectors are not.
-    "format-version": "2",
-    "write.merge.mode": "merge-on-read",
-    "write.delete.mode": "merge-on-read",
-    # Only back-fills update, and they touch every row: rewriting files beats a delete file for each.
-    "write.update.mode": "copy-on-write",
-    # One delete file for each task instead of one for each data file it touches.
-    "write.delete.granularity": "partition",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-}
 
 
 class IcebergTarget:
@@ -279,7 +263,7 @@ class IcebergTarget:
     def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
         with viewed(rows) as view:
             text = statement(view)
-            self._with_properties(properties, lambda: self._spark.sql(text))
+            with_properties(self._spark, properties, lambda: self._spark.sql(text))
 
     def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
@@ -293,7 +277,7 @@ class IcebergTarget:
             widen(self._jvm, table, step.schema.column(step.into).name, step.type)
             if not by_key:
                 text = join_columns_statement(self._sql_name(name), step)
-                self._with_properties(properties, lambda: self._spark.sql(text))
+                with_properties(self._spark, properties, lambda: self._spark.sql(text))
             elif said is not None:
                 self._merge(said, lambda view: join_said_statement(self._sql_name(name), view, step), properties)
         except (Py4JJavaError, PySparkException) as error:
@@ -303,7 +287,7 @@ class IcebergTarget:
         statement = backfill_statement(self._sql_name(name), step)
         properties = {PROPERTY: progress.to_text()}
         try:
-            self._with_properties(properties, lambda: self._spark.sql(statement))
+            with_properties(self._spark, properties, lambda: self._spark.sql(statement))
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
@@ -320,65 +304,13 @@ class IcebergTarget:
                     raise self._failure("create", name, error) from error
         if catalog.tableExists(identifier):
             return
-        properties = self._jvm.java.util.HashMap()
         stamps = {VERSION_PROPERTY: str(version), MODE_PROPERTY: step.mode}
-        ours = _TABLE_PROPERTIES | properties_of(step.partitioning)
-        for key, value in (ours | self._config.table_properties | stamps).items():
-            properties.put(key, value)
         try:
-            struct = self._java_struct(step.schema, step.mode)
-            schema, spec = new_schema_and_spec(self._jvm, struct, step.partitioning or UNPARTITIONED)
-            catalog.createTable(identifier, schema, spec, self._location(identifier, version), properties)
+            create_table(
+                self._jvm, catalog, identifier, step, version, properties=dict(self._config.table_properties) | stamps
+            )
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
-
-    def _location(self, identifier: Any, version: int) -> str | None:
-        """Return where a new table lies: as the catalogue says, but never where an archived one of its name does.
-
-        Whoever removes orphan files from a folder of two tables takes each for the other's orphans.
-        """
-        if version < 3:
-            return None  # the first life takes a version, and so does its end: nothing has the name a second time
-        begin = f"{identifier.name()}__dropped_"
-        archived = [item for item in self._catalog.listTables(identifier.namespace()) if item.name().startswith(begin)]
-        numbered = [item for item in archived if item.name().removeprefix(begin).isdecimal()]
-        if not numbered:
-            return None
-        newest = max(numbered, key=lambda item: int(item.name().removeprefix(begin)))
-        return f"{self._catalog.loadTable(newest).location()}__{version}"
-
-    def _java_struct(self, schema: InternalSchema, mode: Mode) -> Any:
-        metadata = METADATA if mode == "append" else ()
-        struct = StructType(
-            [
-                StructField(
-                    column.name,
-                    to_spark(column.type),
-                    True,
-                    {"comment": column.comment} if column.comment else None,
-                )
-                for column in schema.columns
-            ]
-            + [StructField(label, to_spark(type_), True) for label, type_ in metadata]
-        )
-        return self._jvm.org.apache.spark.sql.types.DataType.fromJson(struct.json())
-
-    def _with_properties(self, properties: dict[str, str], action: Callable[[], object]) -> None:
-        """Run a statement whose commit carries the properties (Spark 3.5 has no session setting for it)."""
-        gateway = self._spark.sparkContext._gateway
-        assert gateway is not None
-        java_map = self._jvm.java.util.HashMap()
-        for key, value in properties.items():
-            java_map.put(key, value)
-        exception = self._jvm.java.lang.Class.forName("java.lang.Exception")
-        call = Callback(action)
-        try:
-            self._jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map, call, exception)
-        except Py4JJavaError:
-            # The callback's own error says more than the Java wrapper around it.
-            if call.error is not None:
-                raise call.error from None
-            raise
 
     def _open_catalog(self) -> Any:
         catalog = self._config.catalog

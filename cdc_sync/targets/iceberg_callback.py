@@ -1,11 +1,34 @@
-"""What Java calls back while it runs a statement whose commit carries properties."""
+"""Statements whose commit carries properties, which Java runs by calling back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 
-class Callback:
+def with_properties(spark: SparkSession, properties: Mapping[str, str], action: Callable[[], object]) -> None:
+    """Run a statement whose commit carries the properties (Spark 3.5 has no session setting for it)."""
+    jvm: Any = spark._jvm
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    java_map = jvm.java.util.HashMap()
+    for key, value in properties.items():
+        java_map.put(key, value)
+    exception = jvm.java.lang.Class.forName("java.lang.Exception")
+    call = _Callback(action)
+    try:
+        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map, call, exception)
+    except Py4JJavaError:
+        # The callback's own error says more than the Java wrapper around it.
+        if call.error is not None:
+            raise call.error from None
+        raise
+
+
+class _Callback:
     """A Python function as `java.util.concurrent.Callable`; keeps the error that Java would wrap."""
 
     def __init__(self, action: Callable[[], object]) -> None:
@@ -20,5 +43,5 @@ class Callback:
             self.error = error
             raise
 
-    class Java:  # noqa: D106 - Py4J's word
+    class Java:
         implements = ["java.util.concurrent.Callable"]
