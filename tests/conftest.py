@@ -100,7 +100,7 @@ def _spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     # One JVM for all formats that the tests of this run are about: what Spark is told about each, and all their jars.
     # Delta's extension comes first, for Iceberg's fails at statements that change Delta's tables.
     asked = {mark.name for item in request.session.items for mark in item.iter_markers()} | {"iceberg"}
-    names: list[Literal["delta", "iceberg", "hudi"]] = ["delta", "iceberg", "hudi"]
+    names: list[Literal["delta", "iceberg", "hudi", "parquet"]] = ["delta", "iceberg", "hudi", "parquet"]
     formats = [format_settings(Target(format=name)) for name in names if name in asked]
     together = {key: value for found in formats for key, value in found.items() if ".lake" not in key}
     together["spark.sql.extensions"] = ",".join(

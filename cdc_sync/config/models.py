@@ -320,15 +320,20 @@ class Catalog(_Section):
         if self.name == "spark_catalog":
             problem("is the name of Spark's own session catalog; choose another", "name")
         match self.type:
-            case "hive" | "rest":
+            case "rest":
                 if self.uri is None:
-                    problem(f"has no uri, which type {self.type} needs; add it")
+                    problem("has no uri, which type rest needs; add it")
             case "hadoop":
                 if self.uri is not None:
                     problem("has no use with type hadoop, which needs the warehouse only; remove it", "uri")
-            case "jdbc":
-                pass  # the target tells whether an SQLite file will do
+            case "jdbc" | "hive":
+                pass  # the target tells whether an embedded one will do
         return self
+
+    @property
+    def in_store(self) -> bool:
+        """Whether the warehouse is not on a local disk."""
+        return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.warehouse) is not None
 
     @property
     def service(self) -> str | None:
@@ -338,22 +343,53 @@ class Catalog(_Section):
         return self.uri
 
 
+_KEPT_STATES = 5
+
+
 class Target(_Section):
     """Where the tables are written."""
 
-    format: Literal["iceberg", "delta", "hudi", "memory"] = "iceberg"
+    format: Literal["iceberg", "delta", "hudi", "parquet", "memory"] = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
+    kept_states: Annotated[int, Field(ge=2, le=1000)] = _KEPT_STATES
     table_properties: Properties = {}
 
     @model_validator(mode="after")
     def _catalog_fits_the_format(self) -> Target:
-        if self.format == "iceberg" and self.catalog.type == "jdbc" and self.catalog.uri is None:
-            if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.catalog.warehouse):
+        catalog = self.catalog
+        if self.format == "iceberg" and catalog.uri is None:
+            if catalog.type == "hive":
+                problem("has no uri, which type hive needs; add it", "catalog")
+            elif catalog.type == "jdbc" and catalog.in_store:
                 problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri", "catalog")
+        elif self.format == "parquet":
+            self._check_metastore()
         elif self.format in ("delta", "hudi"):
             for name in sorted(self.catalog.model_fields_set - {"warehouse"}):
                 reason = f"has no use with format {self.format}, which finds tables by their path; remove it"
                 problem(reason, "catalog", name)
+        return self
+
+    def _check_metastore(self) -> None:
+        catalog = self.catalog
+        if "type" in catalog.model_fields_set and catalog.type != "hive":
+            problem("must be hive with format parquet, whose tables a Hive metastore names", "catalog", "type")
+        if "name" in catalog.model_fields_set:
+            problem("has no use with format parquet, whose tables a Hive metastore names; remove it", "catalog", "name")
+        if catalog.uri is None and catalog.in_store:
+            problem(
+                "has no uri, and an embedded metastore cannot live in an object store; add a thrift: uri", "catalog"
+            )
+        if catalog.uri is not None and not catalog.uri.startswith("thrift://"):
+            problem("must begin with thrift://, as addresses of Hive metastores do", "catalog", "uri")
+
+    @model_validator(mode="after")
+    def _states_are_kept_where_they_are_copies(self) -> Target:
+        if self.kept_states != _KEPT_STATES and self.format != "parquet":
+            problem(
+                f"has no use with format {self.format}, which keeps states by its own settings; remove it",
+                "kept_states",
+            )
         return self
 
 

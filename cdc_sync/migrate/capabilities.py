@@ -117,8 +117,34 @@ HUDI = Capabilities(
     # Hadoop takes what stands before a colon for the scheme of a URI, braces and brackets for a pattern.
     tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}%")),
 )
+PARQUET = Capabilities(
+    format="parquet",
+    # Integers are held as 32 bits from the start, as in Delta tables. No other type is read right out of a file of
+    # another by all of Spark 3.5, Hive, Presto and Trino.
+    promotions=frozenset((Promotion.WITHIN_INT32,)),
+    # As in Hudi tables: found by its name, a dropped column would come back, a renamed one be gone; and readers that
+    # are set to find columns by their place would mix them up.
+    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn)),
+    adds_last=True,
+    columns=NameRules(
+        # Hive's text of a struct has no quotes, and its metastore knows no upper case. Source: `TypeInfoUtils` 2.3.
+        plain=True,
+        folds_case=True,
+        # Hive's virtual columns. Source: Hive 2.3, `VirtualColumn`.
+        reserved=frozenset(
+            (
+                *("INPUT__FILE__NAME", "BLOCK__OFFSET__INSIDE__FILE", "ROW__OFFSET__INSIDE__BLOCK"),
+                *("RAW__DATA__SIZE", "ROW__ID", "GROUPING__ID"),
+            )
+        ),
+        max_bytes=255,
+    ),
+    # Source: Hive 2.3, `MetaStoreUtils.validateName`; and 128 characters in `package.jdo`, of which ten are left free
+    # for a table that is on its way out.
+    tables=NameRules(plain=True, max_bytes=118),
+)
 MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
-FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, MEMORY)}
+FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)}
 """What each format that can be configured is able to do."""
 
 

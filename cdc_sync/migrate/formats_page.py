@@ -75,6 +75,11 @@ maintains the table), the job says so and reads nothing anew.
 
 Schema-on-write, which Presto, Trino and Hive read right, copy-on-write or merge-on-read; [hudi.md](hudi.md) has names,
 types, readers and what Spark has to be told.
+
+## Parquet
+
+Plain files that a Hive metastore names, for readers that know nothing else. Every batch writes its tables anew, whole,
+so they are for tables that are small or change seldom; [parquet.md](parquet.md) has layout, cost and readers.
 """
 
 

@@ -42,6 +42,8 @@ def format_settings(target: Target) -> dict[str, str]:
             }
         case "hudi":
             return HUDI_SETTINGS
+        case "parquet":
+            return PARQUET_SETTINGS
         case "memory":
             return {}
 
@@ -60,6 +62,15 @@ DELTA_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 """What the Delta target relies on."""
+
+
+PARQUET_SETTINGS = {
+    # As for Delta, for the same reasons: files have to be read by others.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""What the Parquet target relies on."""
 
 
 HUDI_SETTINGS = {

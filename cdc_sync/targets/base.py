@@ -207,9 +207,13 @@ class Target(Protocol):
 
 
 def makes_catalog(config: TargetConfig) -> bool:
-    """Whether opening the target would make a catalog: an embedded one, an SQLite file, that is not there yet."""
+    """Whether opening the target would make a catalog: an embedded one, in the warehouse, that is not there yet."""
     catalog = config.catalog
-    embedded = config.format == "iceberg" and catalog.type == "jdbc" and catalog.uri is None
+    if catalog.uri is not None:
+        return False
+    if config.format == "parquet":
+        return not (Path(catalog.warehouse) / "metastore_db").exists()
+    embedded = config.format == "iceberg" and catalog.type == "jdbc"
     return embedded and not (Path(catalog.warehouse) / "catalog.db").exists()
 
 
@@ -240,6 +244,12 @@ def _hudi(config: TargetConfig, spark: SparkSession) -> Target:
     return HudiTarget(config=config, spark=spark)
 
 
+def _parquet(config: TargetConfig, spark: SparkSession) -> Target:
+    from cdc_sync.targets.parquet import ParquetTarget
+
+    return ParquetTarget(config=config, spark=spark)
+
+
 def _memory(config: TargetConfig, spark: SparkSession) -> Target:
     from cdc_sync.targets.memory import MemoryTarget
 
@@ -250,5 +260,6 @@ _LOADERS: dict[str, Callable[[TargetConfig, SparkSession], Target]] = {
     "iceberg": _iceberg,
     "delta": _delta,
     "hudi": _hudi,
+    "parquet": _parquet,
     "memory": _memory,
 }

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.lake import Lake
 from cdc_sync.events import TableId
 from cdc_sync.job import RunReport
+from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, parse_progress
 from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import SourceTable
 
 
@@ -90,8 +94,19 @@ target: {{format: {self.format}, catalog: {{warehouse: '{self.folder}/warehouse'
         if self.format == "hudi":
             rows = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read())
             return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+        if self.format == "parquet":
+            return self.read_parquet(table)
         found = DeltaTable(path)
         return pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+
+    def read_parquet(self, table: TableId) -> Any:
+        """What lies in the folder that the metastore names."""
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        target = ParquetTarget(config=self.config.target, spark=session)
+        entry = target.table(TargetName(namespace=table.schema, name=table.table)).entry()
+        assert entry is not None
+        return pq.read_table(entry.location.removeprefix("file:"))
 
     def commits(self, *tables: SourceTable) -> list[str]:
         """The newest metadata file of each table: another one for every commit of any kind."""

@@ -9,6 +9,7 @@ import pytest
 
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import INT64, TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -27,6 +28,7 @@ class Format:
 FORMATS = [
     pytest.param(Format("delta", DeltaTarget), marks=pytest.mark.delta, id="delta"),
     pytest.param(Format("hudi", HudiTarget), marks=pytest.mark.hudi, id="hudi"),
+    pytest.param(Format("parquet", ParquetTarget), marks=pytest.mark.parquet, id="parquet"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -26,6 +27,7 @@ from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
 
 _numbers = count(1)
@@ -109,11 +111,24 @@ class Lake:
         if isinstance(self.target, HudiTarget):
             frame = self.session.read.format("hudi").load(self.target.path(self.name))
             return frame.select(*(quoted(name) for name in frame.columns if not name.startswith("_hoodie_")))
+        if isinstance(self.target, ParquetTarget):
+            return as_spark_finds_it(self.session, self.target, self.name)
         return self.session.table(self.sql_name)
 
     @property
     def sql_name(self) -> str:
         return ".".join(quoted(part) for part in ("lake", self.name.namespace, self.name.name))
+
+
+def as_spark_finds_it(session: SparkSession, target: ParquetTarget, name: TargetName) -> DataFrame:
+    """What the metastore says, read as Spark does with a metastore; Hive's columns are the same, in lower case."""
+    entry = target.table(name).entry()
+    assert entry is not None
+    parts = range(int(entry.parameters["spark.sql.sources.schema.numParts"]))
+    text = "".join(entry.parameters[f"spark.sql.sources.schema.part.{part}"] for part in parts)
+    struct = T.StructType.fromJson(json.loads(text))
+    assert [column.name for column in entry.columns] == [field.name.lower() for field in struct.fields]
+    return session.read.schema(struct).parquet(entry.location)
 
 
 def _names(schema: InternalSchema) -> list[str]:
@@ -143,7 +158,16 @@ def hudi(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tar
     return open_target(TargetConfig(format="hudi", catalog=Catalog(warehouse=warehouse)), session)
 
 
-_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "delta", "hudi"))]
+@pytest.fixture(scope="session")
+def parquet(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    warehouse = str(tmp_path_factory.mktemp("parquet"))
+    # The embedded metastore's database waits for the disk at every commit otherwise.
+    session._jvm.java.lang.System.setProperty("derby.system.durability", "test")  # type: ignore[union-attr]
+    return open_target(TargetConfig(format="parquet", catalog=Catalog(warehouse=warehouse)), session)
+
+
+_LAKES = ("iceberg", "delta", "hudi", "parquet")
+_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in _LAKES)]
 
 
 @pytest.fixture(params=_FORMATS)

@@ -37,6 +37,7 @@ from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, schema_of
 
@@ -393,6 +394,10 @@ def commits(lake: Lake) -> int:
         return len(list((Path(target.path(lake.name)) / "_delta_log").glob("*.json")))
     if isinstance(target, HudiTarget):
         return len(list((Path(target.path(lake.name)) / ".hoodie").glob("*commit")))
+    if isinstance(target, ParquetTarget):
+        snapshot = target.table(lake.name).snapshot()
+        assert snapshot is not None
+        return snapshot.stamp.number
     if not hasattr(target, "_load"):
         state = target.state(lake.name)
         return int(state.version)

@@ -1,7 +1,7 @@
 """A reader that polls a table while its columns change never sees half of a change.
 
-The reader is pyiceberg or hudi-rs, in a thread of its own. CDC_SYNC_READERS=50 asks for that many rewrites, swaps and
-rollbacks.
+The reader is pyiceberg, hudi-rs or Arrow, in a thread of its own. CDC_SYNC_READERS=50 asks for that many rewrites,
+swaps and rollbacks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
@@ -24,6 +25,7 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING
 from cdc_sync.targets.base import Target
 from cdc_sync.targets.hudi import HudiTarget
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
@@ -51,7 +53,9 @@ def _state(schema: InternalSchema) -> Seen:
     return names, frozenset({repr({first.name: 7 if first.type == INT64 else "7", schema.columns[2].name: "same"})})
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "hudi")])
+@pytest.fixture(
+    params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "hudi", "parquet")]
+)
 def target(request: pytest.FixtureRequest) -> Target:
     found: Target = request.getfixturevalue(request.param)
     return found
@@ -91,7 +95,13 @@ def test_a_polling_reader_sees_whole_states_only(target: Target, session: SparkS
 @contextmanager
 def _reader(lake: Lake) -> Iterator[list[Seen]]:
     """Poll the table meanwhile, and once more at the end."""
-    look = _look_by_hudi_rs if isinstance(lake.target, HudiTarget) else _looking_by_pyiceberg(lake)
+    match lake.target:
+        case HudiTarget():
+            look: Callable[[Lake], Seen] = _look_by_hudi_rs
+        case ParquetTarget():
+            look = _look_by_arrow
+        case _:
+            look = _looking_by_pyiceberg(lake)
     seen: list[Seen] = []
     problems: list[Exception] = []
     stop = threading.Event()
@@ -131,8 +141,22 @@ def _look_by_hudi_rs(lake: Lake) -> Seen:
     assert isinstance(lake.target, HudiTarget)
     found = pa.Table.from_batches(HudiTableBuilder.from_base_uri(lake.target.path(lake.name)).build().read())
     data = found.select([name for name in found.column_names if not name.startswith("_hoodie_")])
+    return _seen(data, _typed(data))
+
+
+def _look_by_arrow(lake: Lake) -> Seen:
+    """Ask the metastore where the table is, then read that folder."""
+    assert isinstance(lake.target, ParquetTarget)
+    entry = lake.target.table(lake.name).entry()
+    assert entry is not None
+    data = pq.read_table(entry.location.removeprefix("file:"))
+    assert [column.name for column in entry.columns] == data.column_names
+    return _seen(data, _typed(data))
+
+
+def _typed(data: Any) -> list[str]:
     types = {pa.int64(): "long", pa.string(): "string"}
-    return _seen(data, [f"{field.name} {types[field.type]}" for field in data.schema])
+    return [f"{field.name} {types[field.type]}" for field in data.schema]
 
 
 def _seen(data: Any, columns: list[str]) -> Seen:

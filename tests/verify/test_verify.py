@@ -204,7 +204,12 @@ def test_a_table_without_a_key_is_compared_by_whole_rows(
 
 
 @pytest.mark.parametrize(
-    "format_", [pytest.param("delta", marks=pytest.mark.delta), pytest.param("hudi", marks=pytest.mark.hudi)]
+    "format_",
+    [
+        pytest.param("delta", marks=pytest.mark.delta),
+        pytest.param("hudi", marks=pytest.mark.hudi),
+        pytest.param("parquet", marks=pytest.mark.parquet),
+    ],
 )
 def test_the_other_formats(
     format_: str,

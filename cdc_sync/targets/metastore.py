@@ -1,0 +1,243 @@
+"""Hive's metastore, through the client that PySpark ships; without a server, embedded in a database in a folder.
+
+The client is not made for several threads, and an embedded metastore keeps state by thread, so each use has a client of
+its own: a TCP connection, or 40 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from cdc_sync.config import Catalog
+from cdc_sync.errors import TargetError
+from cdc_sync.naming import TargetName
+from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.parquet_schema import HiveColumn
+
+EMBEDDED = "metastore_db"
+"""The folder of the embedded metastore's database, inside the warehouse."""
+_TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
+_PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the metastore says of a table, all of which is replaced at once.
+
+    Attributes:
+        location: the folder of its data files.
+        columns: in order.
+        parameters: the table's.
+    """
+
+    location: str
+    columns: tuple[HiveColumn, ...]
+    parameters: Mapping[str, str]
+
+
+class Metastore:
+    """Entries of tables. Thread-safe."""
+
+    def __init__(self, *, catalog: Catalog, warehouse: str, spark: SparkSession) -> None:
+        """Connect once, which makes an embedded metastore.
+
+        Args:
+            catalog: where it is, and settings of Hive's client.
+            warehouse: where databases lie; a path that file systems of the JVM take.
+            spark: whose Hadoop settings the client takes over.
+
+        Raises:
+            TargetError: if it cannot be reached.
+        """
+        self._jvm: Any = spark._jvm
+        self._catalog = catalog
+        self._warehouse = warehouse
+        self._conf = self._configured(spark)
+        with self._client() as client:
+            client.getAllDatabases()
+
+    def entry(self, name: TargetName) -> Entry | None:
+        """Return what there is under a name; None if there is nothing."""
+        with self._client() as client:
+            table = _found(client, name)
+        if table is None:
+            return None
+        place = table.getSd()
+        columns = tuple(HiveColumn(it.getName(), it.getType(), it.getComment()) for it in place.getCols())
+        return Entry(location=str(place.getLocation()), columns=columns, parameters=dict(table.getParameters()))
+
+    def create(self, name: TargetName, entry: Entry) -> bool:
+        """Make an entry, and the database it is in; return whether it was made, False if there is one."""
+        with self._client() as client:
+            self._make_database(client, name.namespace)
+            try:
+                client.createTable(self._table(name, entry))
+            except Py4JJavaError as error:
+                if not _is(error, "AlreadyExistsException"):
+                    raise
+                return False
+        return True
+
+    def replace(
+        self, name: TargetName, entry: Entry, *, into: TargetName | None = None, seen: Mapping[str, str] | None = None
+    ) -> None:
+        """Put another entry in the place of one, under another name if one is given, in one call.
+
+        Args:
+            name: under which the entry is.
+            entry: what there is afterwards.
+            into: the name that it has then.
+            seen: parameters that the entry has to have still.
+
+        Raises:
+            TargetError: if somebody else has replaced it, or the metastore does not let columns become others.
+        """
+        with self._client() as client:
+            if seen is not None:
+                _check_unchanged(name, _found(client, name), seen)
+            self._allow_types(client)
+            try:
+                client.alter_table(name.namespace, name.name, self._table(into or name, entry))
+            except Py4JJavaError as error:
+                if "types incompatible" in first_line(error):
+                    raise TargetError(
+                        f"Cannot change {name}: the metastore compares types of columns by their position; set "
+                        f"{_TYPES} to false in its hive-site.xml"
+                    ) from error
+                raise
+
+    def drop(self, name: TargetName) -> None:
+        """Take an entry away, and nothing else; nothing happens if there is none."""
+        with self._client() as client, _unless("NoSuchObjectException"):
+            client.dropTable(name.namespace, name.name, False, True)
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        try:
+            client = self._jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(self._conf)
+        except Py4JJavaError as error:
+            raise TargetError(self._unreached(first_line(error))) from error
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def _unreached(self, said: str) -> str:
+        if self._catalog.uri is not None:
+            return f"Cannot reach the metastore at {self._catalog.uri}: {said}"
+        return (
+            f"Cannot open the embedded metastore in {self._warehouse}: {said}. It serves one process at a time: stop "
+            "the other, or use a metastore server (target.catalog.uri)"
+        )
+
+    def _allow_types(self, client: Any) -> None:
+        """Ask for columns to become others; a metastore before Hive 3 is told in its own configuration only."""
+        if self._catalog.uri is not None:
+            with suppress(Py4JJavaError):
+                client.setMetaConf(_TYPES, "false")
+
+    def _configured(self, spark: SparkSession) -> Any:
+        blank = self._jvm.org.apache.hadoop.hive.conf.HiveConf()
+        hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+        conf = self._jvm.org.apache.hadoop.hive.conf.HiveConf(hadoop, blank.getClass())
+        if self._catalog.uri is not None:
+            # Hive's own ten minutes are long for a batch.
+            settings = {"hive.metastore.uris": self._catalog.uri, "hive.metastore.client.socket.timeout": "60s"}
+        else:
+            folder = self._warehouse.removeprefix("file:")
+            # Derby writes a log where the process was started, unless told otherwise before it starts.
+            self._jvm.java.lang.System.setProperty("derby.stream.error.file", f"{folder}/derby.log")
+            settings = {
+                "hive.metastore.uris": "",
+                "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/{EMBEDDED};create=true",
+                "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+                "datanucleus.schema.autoCreateAll": "true",
+                "datanucleus.connectionPoolingType": "NONE",
+                "hive.metastore.schema.verification": "false",
+                "hive.metastore.warehouse.dir": self._warehouse,
+                "hive.hmshandler.retry.attempts": "1",
+                _TYPES: "false",
+            }
+        for key, value in {**settings, **self._catalog.properties}.items():
+            conf.set(key, value)
+        return conf
+
+    def _make_database(self, client: Any, name: str) -> None:
+        """Make a database if there is none: who may not make any is refused before it is looked for."""
+        try:
+            client.getDatabase(name)
+        except Py4JJavaError as error:
+            if not _is(error, "NoSuchObjectException"):
+                raise
+            place, nothing = f"{self._warehouse}/{name}.db", self._jvm.java.util.HashMap()
+            with _unless("AlreadyExistsException"):
+                client.createDatabase(self._jvm.org.apache.hadoop.hive.metastore.api.Database(name, "", place, nothing))
+
+    def _table(self, name: TargetName, entry: Entry) -> Any:
+        api = self._jvm.org.apache.hadoop.hive.metastore.api
+        columns = self._jvm.java.util.ArrayList()
+        for column in entry.columns:
+            columns.add(api.FieldSchema(column.name, column.type, column.comment))
+        form = api.SerDeInfo()
+        form.setSerializationLib(f"{_PARQUET}.serde.ParquetHiveSerDe")
+        # Where Spark looks for the files of a table that has `spark.sql.sources.provider`.
+        form.setParameters(self._map({"serialization.format": "1", "path": entry.location}))
+        place = api.StorageDescriptor()
+        place.setCols(columns)
+        place.setLocation(entry.location)
+        place.setInputFormat(f"{_PARQUET}.MapredParquetInputFormat")
+        place.setOutputFormat(f"{_PARQUET}.MapredParquetOutputFormat")
+        place.setSerdeInfo(form)
+        table = api.Table()
+        table.setDbName(name.namespace)
+        table.setTableName(name.name)
+        table.setSd(place)
+        table.setPartitionKeys(self._jvm.java.util.ArrayList())
+        # A managed table would be Hive's to move and to delete, from Hive 3 on also to hold transactions.
+        table.setTableType("EXTERNAL_TABLE")
+        table.setParameters(self._map({"EXTERNAL": "TRUE", **entry.parameters}))
+        return table
+
+    def _map(self, values: Mapping[str, str]) -> Any:
+        found = self._jvm.java.util.HashMap()
+        for key, value in values.items():
+            found.put(key, value)
+        return found
+
+
+def _found(client: Any, name: TargetName) -> Any:
+    try:
+        return client.getTable(name.namespace, name.name)
+    except Py4JJavaError as error:
+        if _is(error, "NoSuchObjectException"):
+            return None
+        raise
+
+
+def _check_unchanged(name: TargetName, table: Any, seen: Mapping[str, str]) -> None:
+    """Refuse to undo what another writer did meanwhile, which the metastore itself does not look at."""
+    found = {} if table is None else table.getParameters()
+    if any(found.get(key) != value for key, value in seen.items()):
+        raise TargetError(
+            f"Cannot write {name}: somebody else has changed it meanwhile; only one job may write a table"
+        )
+
+
+@contextmanager
+def _unless(problem: str) -> Iterator[None]:
+    """Pass over a problem that says that there is nothing to do."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        if not _is(error, problem):
+            raise
+
+
+def _is(error: Py4JJavaError, problem: str) -> bool:
+    return bool(error.java_exception.getClass().getSimpleName() == problem)

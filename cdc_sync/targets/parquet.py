@@ -1,0 +1,321 @@
+"""Parquet files with a Hive metastore: tables for whoever knows neither Iceberg nor Delta nor Hudi.
+
+A table's files have exactly its columns, and a commit writes all of them anew, into a folder of their own, which the
+metastore's entry then names. So every change of columns and rows is one step for readers, and a batch costs what the
+table is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_sync.config import Target as TargetConfig
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import PARQUET, Capabilities
+from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
+from cdc_sync.migrate.modes import metadata_names
+from cdc_sync.migrate.names import held_migration, held_schema
+from cdc_sync.migrate.typechange import rewrites
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.spark.columns import DELETED, value_column
+from cdc_sync.spark.conditions import all_of
+from cdc_sync.spark.session import activate
+from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.files import Files
+from cdc_sync.targets.keyless import Writer, write_whole_rows
+from cdc_sync.targets.metastore import Metastore
+from cdc_sync.targets.parquet_rows import held, merged, new_rows, said_of, without
+from cdc_sync.targets.parquet_schema import held_type, table_struct
+from cdc_sync.targets.parquet_stamp import Kept, Stamp, names_of
+from cdc_sync.targets.parquet_table import ParquetTable, Snapshot
+from cdc_sync.targets.past import states
+from cdc_sync.targets.place import held_target
+from cdc_sync.targets.rows import converted_rows
+from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
+
+_KEPT_COMMITS = 1000
+"""So many commits later the state before a rewrite is given up: it is a copy of the table."""
+
+
+class ParquetTarget:
+    """Tables of one warehouse that one metastore names. Thread-safe for different tables."""
+
+    def __init__(self, *, config: TargetConfig, spark: SparkSession) -> None:
+        """Reach the metastore.
+
+        Raises:
+            TargetError: if it cannot be reached.
+        """
+        self._config = config
+        self._spark = spark
+        activate(spark)
+        try:
+            self._files = Files(spark, config.catalog.warehouse)
+            self._warehouse = self._files.qualified(config.catalog.warehouse.rstrip("/"))
+            self._metastore = Metastore(catalog=config.catalog, warehouse=self._warehouse, spark=spark)
+        except Py4JJavaError as error:
+            raise TargetError(f"Cannot open {config.catalog.warehouse}: {first_line(error)}") from error
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What readers that find columns by name or by place take without a rewrite."""
+        return PARQUET
+
+    def state(self, name: TargetName) -> TargetState | None:
+        """Read the stamp that the metastore's entry names; a table of somebody else has none."""
+        with _telling("read", name):
+            table = self.table(name)
+            now = table.snapshot()
+            if now is None:
+                return None if table.entry() is None else TargetState(version=None, progress=None)
+            stamp = now.stamp
+            kept = stamp.kept if stamp.kept and table.at(now.folder, stamp.kept.reference) else None
+        return TargetState(
+            version=stamp.version,
+            progress=stamp.progress,
+            mode=stamp.mode,
+            size=stamp.size,
+            kept=None if kept is None else kept.version,
+        )
+
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
+        """Carry out the steps; each is one commit and is skipped when it is in effect already."""
+        migration = held_migration(migration, PARQUET.columns)
+        for step in migration.steps:
+            with _telling(_VERBS[type(step)], name):
+                self._carry_out(name, step, migration, progress, said or {})
+
+    def _carry_out(
+        self, name: TargetName, step: Step, migration: Migration, progress: Progress, said: Mapping[int, DataFrame]
+    ) -> None:
+        table, schema = self.table(name), migration.schema
+        if isinstance(step, CreateTable):
+            struct = table_struct(step.schema, step.mode)
+            columns = names_of(step.schema)
+            table.create(Stamp(version=migration.version, mode=step.mode, columns=columns, struct=struct))
+            return
+        now = _present(table)
+        if isinstance(step, Backfill):
+            self._backfill(table, now, step, progress)
+            return
+        if now.stamp.version == migration.version:
+            return
+        mode = now.stamp.mode
+        after = replace(
+            _following(now), version=migration.version, columns=names_of(schema), struct=table_struct(schema, mode)
+        )
+        match step:
+            case JoinValues():
+                self._join(table, now, step, said.get(step.into))
+            case AlterTable(steps=steps):
+                changes = tuple(change for _, change in steps)
+                if now.stamp.progress is not None and rewrites(changes, PARQUET, schema, mode):
+                    rewrite = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
+                    self._rewrite(table, now, after, rewrite, schema)
+                else:
+                    table.restamp(now, after)
+            case RewriteTable():
+                kept = Kept(reference=now.reference, version=step.version, number=now.stamp.number + 1)
+                self._rewrite(table, now, replace(after, progress=progress, kept=kept), step, schema)
+
+    def roll_back(self, name: TargetName) -> bool:
+        """Name the folder of before the last rewrite again."""
+        with _telling("roll back", name):
+            table = self.table(name)
+            now = _present(table)
+            kept = now.stamp.kept
+            then = None if kept is None else table.at(now.folder, kept.reference)
+            if then is None:
+                return False
+            table.restamp(now, replace(then.stamp, kept=None), data=then.data)
+        return True
+
+    def write(self, name: TargetName, batch: Batch) -> None:
+        """Write all rows anew, the batch's among them, and the marker beside them."""
+        batch = replace(batch, schema=held_schema(batch.schema, PARQUET.columns))
+        with _telling("write", name):
+            table = self.table(name)
+            now = _present(table)
+            struct = now.stamp.struct
+
+            def commit(rows: DataFrame) -> None:
+                table.commit(now, replace(_following(now), progress=batch.progress), rows)
+
+            def append(rows: DataFrame) -> None:
+                commit(table.rows(now).unionByName(new_rows(rows, batch.schema, struct)))
+
+            if batch.append or batch.mode == "append":
+                append(batch.rows)
+            elif batch.schema.primary_key:
+                commit(merged(batch, table.rows(now), struct))
+            else:
+                self._write_whole_rows(name, batch, table.rows(now), append, commit)
+
+    def truncate(self, name: TargetName, progress: Progress) -> None:
+        """Name an empty folder."""
+        with _telling("empty", name):
+            table = self.table(name)
+            now = _present(table)
+            table.commit(now, replace(_following(now), progress=progress), None)
+
+    def drop(self, name: TargetName) -> None:
+        """Take the table away from readers, then delete its files."""
+        with _telling("drop", name):
+            self.table(name).drop()
+
+    def archive(self, name: TargetName, into: TargetName) -> None:
+        """Rename the metastore's entry."""
+        with _telling("archive", name):
+            self.table(name).archive(held_target(into, PARQUET.tables))
+
+    def read(
+        self, name: TargetName, schema: InternalSchema, ids: Sequence[int], commit: Commit | None = None
+    ) -> DataFrame:
+        """Select from the files of a state, by the names that it says its columns had."""
+        columns = [schema.column(id_) for id_ in ids]
+        with _telling("read", name):
+            table = self.table(name)
+            now = _present(table)
+            then: Snapshot | None = now
+            if commit is not None and commit.progress is not None:
+                then = table.at(now.folder, commit.reference)
+                if then is None:
+                    raise TargetError(f"Cannot read {name} as of {commit.reference}: it is not kept any more")
+            assert then is not None
+            rows = table.rows(then)
+            if commit is not None and commit.progress is None:
+                rows = rows.where(F.lit(False))
+            return rows.select(*(_selected(then.stamp, column) for column in columns))
+
+    def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
+        """Return the states whose folders are kept."""
+        with _telling("read", name):
+            table = self.table(name)
+            return states(table.lineage(_present(table)), limit)
+
+    def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
+        """Return how large the table is: every commit makes all files anew, and lets go of what is not kept."""
+        with _telling("look over", name):
+            return Holdings(size=_present(self.table(name)).stamp.size)
+
+    def maintain(self, name: TargetName, chores: Chores) -> Maintained:
+        """Do nothing, for nothing is left over."""
+        return Maintained()
+
+    def table(self, name: TargetName) -> ParquetTable:
+        """Return what is under a name."""
+        return ParquetTable(
+            name=held_target(name, PARQUET.tables),
+            spark=self._spark,
+            metastore=self._metastore,
+            files=self._files,
+            warehouse=self._warehouse,
+            properties=self._config.table_properties,
+            kept_states=self._config.kept_states,
+        )
+
+    def _rewrite(
+        self, table: ParquetTable, now: Snapshot, after: Stamp, step: RewriteTable, schema: InternalSchema
+    ) -> None:
+        rows = converted_rows(table.rows(now), step, schema, metadata_names(after.mode))
+        table.commit(now, after, held(rows, after.struct))
+
+    def _backfill(self, table: ParquetTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
+        # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
+        unfilled = all_of(F.col(quoted(column.name)).isNull() for column in step.columns)
+        values = {
+            column.name: F.when(unfilled, literal(column.initial, column.type)).otherwise(F.col(quoted(column.name)))
+            for column in step.columns
+        }
+        rows = held(table.rows(now), now.stamp.struct, values)
+        table.commit(now, replace(_following(now), progress=progress), rows)
+
+    def _join(self, table: ParquetTable, now: Snapshot, step: JoinValues, said: DataFrame | None) -> None:
+        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
+        if now.stamp.progress is None:
+            return  # no rows yet
+        label = step.schema.column(step.into).name
+        columns = tuple(replace(it, type=step.type) if it.id == step.into else it for it in step.schema.columns)
+        struct = table_struct(replace(step.schema, columns=columns), now.stamp.mode)
+        rows = table.rows(now)
+        if now.stamp.mode == "append" or not step.schema.primary_key:
+            names = [label, *(step.schema.column(id_).name for id_ in step.joined)]
+            value = F.coalesce(*(rows[quoted(item)].cast(held_type(step.type)) for item in names))
+            rows = held(rows, struct, {label: value})
+        elif said is not None:
+            rows = said_of(rows, said, step.schema, struct, step.into)
+        else:
+            return
+        progress = marker_after_join(now.stamp.progress, step.version)
+        table.commit(now, replace(_following(now), struct=struct, progress=progress), rows)
+
+    def _write_whole_rows(
+        self,
+        name: TargetName,
+        batch: Batch,
+        rows: DataFrame,
+        append: Callable[[DataFrame], None],
+        commit: Callable[[DataFrame], None],
+    ) -> None:
+        schema, struct = batch.schema, rows.schema
+
+        def merge(source: DataFrame) -> None:
+            gone, added = source.where(F.col(DELETED)), source.where(~F.col(DELETED))
+            commit(without(rows, gone, schema).unionByName(new_rows(added, schema, struct)))
+
+        present = self.read(name, schema, [column.id for column in schema.columns])
+        write_whole_rows(name, batch, present, Writer(append=append, merge=merge))
+
+
+_VERBS: Mapping[type[Step], str] = {
+    CreateTable: "create",
+    JoinValues: "join columns of",
+    AlterTable: "migrate",
+    RewriteTable: "rewrite",
+    Backfill: "back-fill",
+}
+
+
+@contextmanager
+def _telling(verb: str, name: TargetName) -> Iterator[None]:
+    """Say which table something went wrong with."""
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        raise TargetError(f"Cannot {verb} {name}: {first_line(error)}") from error
+
+
+def _present(table: ParquetTable) -> Snapshot:
+    now = table.snapshot()
+    if now is None:
+        raise TargetError(f"Cannot use {table.name}: there is no table, or one that cdc_sync has not made")
+    return now
+
+
+def _following(now: Snapshot) -> Stamp:
+    """Return what the next state says unless something changes it."""
+    kept = now.stamp.kept
+    if kept is not None and now.stamp.number - kept.number >= _KEPT_COMMITS:
+        kept = None
+    return replace(now.stamp, kept=kept)
+
+
+def _selected(stamp: Stamp, column: Column) -> SparkColumn:
+    name = stamp.columns.get(column.id)
+    value = literal(column.initial, column.type) if name is None else F.col(quoted(name)).cast(to_spark(column.type))
+    return value.alias(value_column(column.id))

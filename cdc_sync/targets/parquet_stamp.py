@@ -1,0 +1,141 @@
+"""What a state of a Parquet table says about itself, in a hidden file among its data files.
+
+A state is a folder of data files and one such file; the metastore names both, in one entry that is replaced at once.
+Readers pass over files whose name begins with `_`. Source: Hadoop's `FileInputFormat.hiddenFileFilter`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from pyspark.sql import types as T
+
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.modes import Mode
+from cdc_sync.progress import Progress, parse_progress
+from cdc_sync.schema.internal import InternalSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """An earlier state whose files are still there.
+
+    Attributes:
+        reference: `<folder>/<stamp's file>`, below the table's own folder.
+        marker: the text of its progress, None before anything was written.
+    """
+
+    reference: str
+    marker: str | None
+
+    @property
+    def folder(self) -> str:
+        """The folder of its data files."""
+        return self.reference.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The state before the last rewrite.
+
+    Attributes:
+        reference: as in `Past`.
+        version: of the schema it has.
+        number: of the commit that rewrote it.
+    """
+
+    reference: str
+    version: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """One state of a table.
+
+    Attributes:
+        version: the schema version of its columns.
+        mode: what it was made to hold.
+        number: how many commits there were before it.
+        columns: the name of each column by its id, which files know nothing of.
+        struct: the columns, a changelog's own among them; files from before a column was added lack it.
+        size: bytes of its data files.
+        progress: what the rows contain, None before anything was written.
+        kept: the state that `Target.roll_back` leads to.
+        past: earlier states that can be read, newest first.
+    """
+
+    version: int
+    mode: Mode
+    columns: Mapping[int, str]
+    struct: T.StructType
+    number: int = 0
+    size: int = 0
+    progress: Progress | None = None
+    kept: Kept | None = None
+    past: tuple[Past, ...] = ()
+
+    @property
+    def marker(self) -> str | None:
+        """The text of the progress."""
+        return None if self.progress is None else self.progress.to_text()
+
+    def to_text(self) -> str:
+        """Return the file's content."""
+        data = {
+            "format": 1,
+            "version": self.version,
+            "mode": self.mode,
+            "number": self.number,
+            "columns": {str(id_): name for id_, name in self.columns.items()},
+            "struct": json.loads(self.struct.json()),
+            "size": self.size,
+            "progress": self.marker,
+            "kept": None if self.kept is None else asdict(self.kept),
+            "past": [asdict(state) for state in self.past],
+        }
+        return json.dumps(data, separators=(",", ":"))
+
+
+def parse_stamp(text: str) -> Stamp:
+    """Read what `Stamp.to_text` wrote.
+
+    Raises:
+        TargetError: if it is damaged or of a later format.
+    """
+    try:
+        data = json.loads(text)
+        if data["format"] != 1:
+            raise TargetError(f"Cannot read the table's stamp: format {data['format']} is later than this program")
+        return Stamp(
+            version=data["version"],
+            mode=data["mode"],
+            number=data["number"],
+            columns={int(id_): name for id_, name in data["columns"].items()},
+            struct=T.StructType.fromJson(data["struct"]),
+            size=data["size"],
+            progress=None if data["progress"] is None else parse_progress(data["progress"]),
+            kept=None if data["kept"] is None else Kept(**data["kept"]),
+            past=tuple(Past(**state) for state in data["past"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TargetError(f"Cannot read the table's stamp {text[:200]!r}: {error}") from error
+
+
+def names_of(schema: InternalSchema) -> dict[int, str]:
+    """Return the name of each column by its id."""
+    return {column.id: column.name for column in schema.columns}
+
+
+def remembered(states: tuple[Past, ...], folders: int) -> tuple[Past, ...]:
+    """Return the newest states, as many as lie in so many folders; several may share one."""
+    found: list[Past] = []
+    seen: set[str] = set()
+    for state in states:
+        seen.add(state.folder)
+        if len(seen) > folders:
+            break
+        found.append(state)
+    return tuple(found)
