@@ -111,7 +111,7 @@ class _Maintainer:
         name = held_target(wanted, target.capabilities.tables)
         history = self._history.find(table)
         head = history.head.number if history is not None else None
-        found = _maintained(target, table, name, head, self._config.maintenance.upkeep, dry_run=dry_run)
+        found = _maintained(target, table, name, head, self._config.maintenance.upkeep, dry_run=dry_run, alone=False)
         if found.outcome == "maintained":
             self._state.save_maintained(table, time.time())
         return found
@@ -148,13 +148,14 @@ class Rota:
             return
         head = table.history.head.number if table.history is not None else None
         upkeep = self._context.config.maintenance.upkeep
-        found = _maintained(self._context.target, table.table, table.route.target, head, upkeep, dry_run=False)
+        target, name = self._context.target, table.route.target
+        found = _maintained(target, table.table, name, head, upkeep, dry_run=False, alone=True)
         if found.outcome == "maintained":
             self._context.state.save_maintained(table.table, self._last[table.table])
 
 
 def _maintained(
-    target: Target, table: TableId, name: TargetName, head: int | None, upkeep: Upkeep, *, dry_run: bool
+    target: Target, table: TableId, name: TargetName, head: int | None, upkeep: Upkeep, *, dry_run: bool, alone: bool
 ) -> TableMaintained:
     found = TableMaintained(table=table, target=str(name), outcome="left_alone")
     began = time.monotonic()
@@ -164,6 +165,9 @@ def _maintained(
             return replace(found, problem=why)
         holdings = target.holdings(name, upkeep)
         due = chores(holdings, upkeep, time.time_ns() // 1_000_000)
+        if not alone:
+            # Said behind a batch that another process committed meanwhile, it would deny that batch.
+            due = replace(due, carry_marker=False)
         found = replace(found, holdings=holdings)
         if dry_run:
             return replace(found, outcome="due" if due.any else "nothing_due", chores=due)

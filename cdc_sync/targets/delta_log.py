@@ -17,14 +17,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_sync.errors import TargetError
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_schema import Field
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,15 +213,9 @@ class DeltaTable:
             return DataFrame(session.sql(statement), self._spark)
 
     def repeat(self, marker: str) -> None:
-        """Commit nothing but the marker. Whatever another writer commits meanwhile fails this: it would be denied."""
-        with self._transaction(marker, {_ATTEMPTS: "0"}) as transaction:
-            info = self._newest_marker(transaction.readVersion())
-            if info != marker:
-                raise TargetError(f"Cannot say once more what {self.path} holds: another writer was there first")
+        """Commit nothing but the marker. Only for who writes alone: behind another's batch it would deny that batch."""
+        with self._transaction(marker) as transaction:
             self._commit(transaction, [])
-
-    def _newest_marker(self, version: int) -> str | None:
-        return next((commit.marker for commit in self.commits(version) if commit.marker is not None), None)
 
     def vacuumed(self) -> int:
         """Return how many files were removed by the VACUUM that ended with the newest version."""
@@ -245,8 +237,8 @@ class DeltaTable:
             activate(self._spark)
 
     @contextmanager
-    def _transaction(self, marker: str | None, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
-        with self._session(marker, settings):
+    def _transaction(self, marker: str | None) -> Iterator[Any]:
+        with self._session(marker):
             self.snapshot()
             yield self._log.startTransaction()
 

@@ -28,7 +28,6 @@ from cdc_sync.schema.types import INT32, INT64, STRING
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.base import Batch, Target, TargetState, open_target
 from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.delta_log import DeltaTable
 from cdc_sync.testing.history import version
 from cdc_sync.upkeep import Holdings, Maintained, Upkeep, chores
 from tests.targets.conftest import Lake, fresh_name, schema_of
@@ -303,24 +302,6 @@ class TestDelta:
         assert table.target.commits(table.name, 1)[0].progress == progress(13)
         newest = DeltaRs(str(folder_of(table))).history(1)[0]
         assert newest["userMetadata"] == progress(13).to_text()
-
-    def test_it_is_not_carried_past_a_batch_that_comes_between(
-        self, table: Lake, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        found = replace(chores(holdings(table), UPKEEP, now()), carry_marker=True, expire_before=None, compact=False)
-        newest_marker = DeltaTable._newest_marker
-
-        def meanwhile(log: DeltaTable, number: int) -> str | None:
-            marker = newest_marker(log, number)
-            with monkeypatch.context() as patch:
-                patch.setattr(DeltaTable, "_newest_marker", newest_marker)
-                table.write(SCHEMA, [{"id": 50}], progress=progress(20), append=True)
-            return marker
-
-        monkeypatch.setattr(DeltaTable, "_newest_marker", meanwhile)
-        with pytest.raises(TargetError):
-            table.target.maintain(table.name, found)
-        assert state_of(table).progress == progress(20)
 
 
 @pytest.mark.hudi
