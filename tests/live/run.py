@@ -30,7 +30,7 @@ _START = 300.0
 """Seconds that everything may take to start."""
 _CONFIG = """
 pipeline: {{name: live, state: '{folder}/state'}}
-kafka: {{bootstrap_servers: '{servers}', topic_pattern: '(pglive|malive)\\.live\\.h\d+'}}
+kafka: {{bootstrap_servers: '{servers}', topic_pattern: '(pglive|malive)\\.live\\.h[0-9]+'}}
 connector: {{notifications: {notifications}}}
 evidence: {{{evidence}}}
 tables:
