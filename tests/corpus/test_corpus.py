@@ -57,7 +57,8 @@ def test_every_table_ends_as_the_report_says(capture: str, runs_of: RunsOf) -> N
     _agrees(_GOLDEN, capture, report_text(capture, lines))
 
 
-@pytest.mark.parametrize("capture", IN_MEMORY if STEP_BY_STEP else ())
+@pytest.mark.skipif(not STEP_BY_STEP, reason="CDC_SYNC_CORPUS_STEPS=1 asks for it: minutes for each capture")
+@pytest.mark.parametrize("capture", IN_MEMORY)
 def test_after_every_step_the_tables_are_the_source_s(capture: str, runs_of: RunsOf) -> None:
     found = [(seen, *verdict(capture, seen)) for seen in runs_of(capture).seen]
 
