@@ -14,8 +14,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdc_sync.progress import PROPERTY
+from cdc_sync.targets.iceberg_past import lineage
 from cdc_sync.targets.iceberg_rewrite import TAG
+from cdc_sync.targets.past import Entry
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _FOLDERS = ("data", "metadata")
@@ -58,11 +59,9 @@ def holdings(spark: SparkSession, table: Any, sql_name: str, upkeep: Upkeep) -> 
 
 
 def _marker_at(table: Any) -> int | None:
-    snapshot = table.currentSnapshot()
-    while snapshot is not None and snapshot.summary().get(PROPERTY) is None:
-        parent = snapshot.parentId()
-        snapshot = table.snapshot(parent) if parent is not None else None
-    return None if snapshot is None else int(snapshot.timestampMillis())
+    marked = (item for item in lineage(table) if isinstance(item, Entry) and item.marker is not None)
+    newest = next(marked, None)
+    return None if newest is None else int(table.snapshot(int(newest.reference)).timestampMillis())
 
 
 def maintain(spark: SparkSession, table: Any, chores: Chores) -> Maintained:
