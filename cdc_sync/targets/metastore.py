@@ -161,7 +161,11 @@ class Metastore:
                 "datanucleus.connectionPoolingType": "NONE",
                 "hive.metastore.schema.verification": "false",
                 "hive.metastore.warehouse.dir": self._warehouse,
-                "hive.hmshandler.retry.attempts": "1",
+                # It reads an entry in several statements, by default as each finds things: columns of one state with
+                # the files of the next. So each reading locks what it has read, and whoever loses tries again.
+                "datanucleus.transactionIsolation": "repeatable-read",
+                "hive.hmshandler.retry.attempts": "10",
+                "hive.hmshandler.retry.interval": "50ms",
                 _TYPES: "false",
             }
         for key, value in {**settings, **self._catalog.properties}.items():

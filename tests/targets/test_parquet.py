@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,27 @@ def test_what_another_writer_did_is_not_undone(lake: Lake) -> None:
     with pytest.raises(TargetError, match="somebody else has changed it"):
         table.commit(seen, seen.stamp, None)
     assert [row["Id"] for row in lake.rows()] == [1]
+
+
+def test_an_entry_is_read_whole_at_any_moment(lake: Lake) -> None:
+    assert isinstance(lake.target, ParquetTarget)
+    lake.create(SCHEMA)
+    metastore, entry = lake.target._metastore, entry_of(lake)
+    states = [
+        replace(entry, location=f"{entry.location}/{name}", columns=(HiveColumn(name, "int", None),)) for name in "ab"
+    ]
+
+    def look() -> list[Entry | None]:
+        return [metastore.entry(lake.name) for _ in range(100)]
+
+    metastore.replace(lake.name, states[0])
+    with ThreadPoolExecutor() as pool:
+        looking = pool.submit(look)
+        for state in itertools.takewhile(lambda _: not looking.done(), itertools.cycle(states)):
+            metastore.replace(lake.name, state)
+    found = {(seen.location[-1], seen.columns[0].name) for seen in looking.result() if seen}
+    assert found == {("a", "a"), ("b", "b")}
+    metastore.replace(lake.name, entry)
 
 
 def test_names_that_differ_in_case_only_are_not_mixed_up(lake: Lake) -> None:
