@@ -106,6 +106,12 @@ def last_rows(
     return found
 
 
+def names_with_defaults(base: str, table: str, *, upto: Position | None = None) -> frozenset[str]:
+    """Return the columns that an event shows with a default, of all events of a table or of those up to a position."""
+    told = (event for event in events(base).get(table, ()) if upto is None or event.position <= upto)
+    return frozenset(name for event in told for name, field in event.fields.items() if "default" in field)
+
+
 def _outdated(event: Event, later: Sequence[Event], name: str) -> bool:
     kind = _type_of(event.fields[name])
     return any(name in other.fields and _type_of(other.fields[name]) != kind for other in later)

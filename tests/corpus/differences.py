@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.corpus.carried import Carried, Position, last_rows
+from tests.corpus.carried import Carried, Position, last_rows, names_with_defaults
 from tests.corpus.images import Image, Truth
 from tests.corpus.truth import kind
 
@@ -24,6 +24,7 @@ class Cell:
 
     Attributes:
         default: the column's default, in the source's words.
+        shown: whether an event shows a default of the column.
         text: what the source holds, as text.
         found: what the target holds.
         carried: what the row's last event says; None if it does not have the column.
@@ -34,6 +35,7 @@ class Cell:
     column: str
     type: str
     default: str | None
+    shown: bool
     text: str | None
     found: Any
     carried: Carried | None
@@ -163,6 +165,15 @@ def _unsent_default(cell: Cell) -> bool:
     return expression and cell.carried is None and cell.text is not None and cell.found is None
 
 
+LATE = "a default that was gone when the connector read the catalogue does not arrive"
+
+
+def _late_default(cell: Cell) -> bool:
+    """Whether the row is older than its column, took its default, and no event shows that there was one."""
+    constant = cell.default is not None and cell.default == cell.text
+    return constant and not cell.shown and cell.carried is None and cell.found is None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What came of comparing.
@@ -206,6 +217,7 @@ def compare(
     if sorted(map(repr, by_key)) != sorted(repr(tuple(row[place] for place in places)) for row in wanted):
         return Comparison(unexplained=tuple(_as_multisets(wanted, found)))
     sent = last_rows(truth.database, table, truth.key, upto=upto)
+    shown = names_with_defaults(truth.database, table, upto=upto)
     cells = []
     for number, row in enumerate(wanted):
         key = tuple(row[place] for place in places)
@@ -217,6 +229,7 @@ def compare(
                 column=name,
                 type=type_,
                 default=truth.defaults[place],
+                shown=name in shown,
                 text=truth.rows[number][place],
                 found=image.rows[index][place],
                 carried=sent.get(key, {}).get(name),
@@ -236,6 +249,7 @@ def _explained(cells: Sequence[Cell], marked: Collection[str]) -> Comparison:
             continue
         names = [name for name, loss in LOSSES if cell.carried is not None and loss(cell, cell.carried)]
         names += [UNSENT] if _unsent_default(cell) else []
+        names += [LATE] if _late_default(cell) else []
         if not names and cell.carried is not None and _taken_for_moved(cell, cell.carried):
             names = [MOVED]
         if not names and cell.carried is not None and _rewritten(cell, cell.carried):
@@ -244,7 +258,7 @@ def _explained(cells: Sequence[Cell], marked: Collection[str]) -> Comparison:
             losses.setdefault(names[0], {})[cell.column] = None
         else:
             unexplained.append(str(cell))
-    order = [MARKED, *(name for name, _ in LOSSES), MOVED, REWRITTEN, UNSENT]
+    order = [MARKED, *(name for name, _ in LOSSES), MOVED, REWRITTEN, UNSENT, LATE]
     return Comparison(
         losses=tuple((name, tuple(losses[name])) for name in sorted(losses, key=order.index)),
         unexplained=tuple(unexplained),
