@@ -363,19 +363,30 @@ class Target(_Section):
             elif catalog.type == "jdbc" and catalog.in_store:
                 problem("has no uri, and an SQLite file cannot live in an object store; add a jdbc: uri", "catalog")
         elif self.format == "parquet":
+            if "type" in catalog.model_fields_set and catalog.type != "hive":
+                problem("must be hive with format parquet, whose tables a Hive metastore names", "catalog", "type")
+            self._check_metastore()
+        elif self.metastore:
             self._check_metastore()
         elif self.format in ("delta", "hudi"):
-            for name in sorted(self.catalog.model_fields_set - {"warehouse"}):
+            for name in sorted(catalog.model_fields_set - {"warehouse"}):
                 reason = f"has no use with format {self.format}, which finds tables by their path; remove it"
-                problem(reason, "catalog", name)
+                hint = ", or set type: hive to have them registered in a Hive metastore too"
+                problem(f"{reason}{hint}", "catalog", name)
         return self
+
+    @property
+    def metastore(self) -> bool:
+        """Whether a Hive metastore names the tables; Iceberg's own catalogs do not count."""
+        return self.format == "parquet" or (self.format in ("delta", "hudi") and self.catalog.type == "hive")
 
     def _check_metastore(self) -> None:
         catalog = self.catalog
-        if "type" in catalog.model_fields_set and catalog.type != "hive":
-            problem("must be hive with format parquet, whose tables a Hive metastore names", "catalog", "type")
         if "name" in catalog.model_fields_set:
-            problem("has no use with format parquet, whose tables a Hive metastore names; remove it", "catalog", "name")
+            problem(
+                f"has no use with format {self.format}, whose tables a Hive metastore names; remove it",
+                *("catalog", "name"),
+            )
         if catalog.uri is None and catalog.in_store:
             problem(
                 "has no uri, and an embedded metastore cannot live in an object store; add a thrift: uri", "catalog"

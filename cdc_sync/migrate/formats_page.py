@@ -62,7 +62,8 @@ Tables lie at `<warehouse>/<namespace>/<name>` and are found by that path. Colum
 (`delta.columnMapping.mode`), so readers must know column mapping; Spark's and delta-rs' (its SQL) are tested. No
 deletion vectors, no type widening: on Spark 3.5 Delta widens 8 and 16 bit integers only, which are held as 32 bits
 here, so any other type change rewrites. Timestamps without a zone need the feature `timestampNtz`.
-`target.table_properties` are set when a table is made.
+`target.table_properties` are set when a table is made. With `catalog: {type: hive, uri: …}` each table has an
+entry in a Hive metastore too, as [Hudi tables](hudi.md#in-a-hive-metastore) have.
 
 Progress is the user metadata of each commit and the version a property of the table; what others commit (OPTIMIZE,
 VACUUM, their own writes) is left alone, and after a RESTORE by anybody the job goes on from the version that was

@@ -211,7 +211,7 @@ def makes_catalog(config: TargetConfig) -> bool:
     catalog = config.catalog
     if catalog.uri is not None:
         return False
-    if config.format == "parquet":
+    if config.metastore:
         return not (Path(catalog.warehouse) / "metastore_db").exists()
     embedded = config.format == "iceberg" and catalog.type == "jdbc"
     return embedded and not (Path(catalog.warehouse) / "catalog.db").exists()
@@ -234,14 +234,16 @@ def _iceberg(config: TargetConfig, spark: SparkSession) -> Target:
 
 def _delta(config: TargetConfig, spark: SparkSession) -> Target:
     from cdc_sync.targets.delta import DeltaTarget
+    from cdc_sync.targets.registered import registered
 
-    return DeltaTarget(config=config, spark=spark)
+    return registered(DeltaTarget(config=config, spark=spark), config, spark)
 
 
 def _hudi(config: TargetConfig, spark: SparkSession) -> Target:
     from cdc_sync.targets.hudi import HudiTarget
+    from cdc_sync.targets.registered import registered
 
-    return HudiTarget(config=config, spark=spark)
+    return registered(HudiTarget(config=config, spark=spark), config, spark)
 
 
 def _parquet(config: TargetConfig, spark: SparkSession) -> Target:

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
@@ -40,6 +41,7 @@ from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
+from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
@@ -264,6 +266,15 @@ class DeltaTarget:
             table.execute(join_columns_statement(table.sql_name, step), marker)
         elif said is not None:
             self._merge(table, said, lambda view: join_said_statement(table.sql_name, view, step), marker)
+
+    def listed(self, name: TargetName) -> Listed | None:
+        """Return the columns as the log has them."""
+        table = self._table(name)
+        snapshot = table.snapshot()
+        if snapshot is None:
+            return None
+        struct = T.StructType.fromJson({"type": "struct", "fields": table.fields(snapshot)})
+        return Listed(location=self.path(name), struct=struct, provider="delta")
 
     def path(self, name: TargetName) -> str:
         """Return where a table lies; a crafted name is a folder of its own too, and does not leave the warehouse."""

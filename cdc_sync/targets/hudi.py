@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
@@ -37,10 +37,11 @@ from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.hudi_rows import appended, merged, prepared, record_key
-from cdc_sync.targets.hudi_schema import KEY, avro_schema, held_type, struct_of, table_struct
+from cdc_sync.targets.hudi_schema import KEY, META, avro_schema, held_type, struct_of, table_struct
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
 from cdc_sync.targets.hudi_table import HudiTable, Snapshot, Written
 from cdc_sync.targets.keyless import Writer, write_whole_rows
+from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.past import Beginning, Entry, Lineage, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
@@ -333,6 +334,16 @@ class HudiTarget:
         )
         present = self.read(name, schema, [column.id for column in schema.columns])
         write_whole_rows(name, batch, present, writer)
+
+    def listed(self, name: TargetName) -> Listed | None:
+        """Return the columns of the newest commit, behind Hudi's own."""
+        table = self._table(name)
+        now = table.snapshot()
+        if now is None:
+            return None
+        own = [StructField(label, StringType()) for label in META]
+        struct = StructType([*own, *struct_of(self._jvm, now.schema).fields])
+        return Listed(location=self.path(name), struct=struct, provider="hudi", logs=table.is_merged_on_read)
 
     def path(self, name: TargetName) -> str:
         """Return the folder of a table; a crafted name does not leave the warehouse."""

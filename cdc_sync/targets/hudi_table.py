@@ -217,6 +217,11 @@ class HudiTable:
         finally:
             client.close()
 
+    @property
+    def is_merged_on_read(self) -> bool:
+        """Whether changes lie in logs beside the files, as was chosen when the table was made."""
+        return str(self._meta().getTableType().name()) == "MERGE_ON_READ"
+
     def merge_logs(self) -> None:
         """Merge all logs into the files they belong to, in a commit of its own; without logs nothing happens."""
 
@@ -225,7 +230,7 @@ class HudiTable:
             if scheduled.isPresent():
                 client.compact(scheduled.get(), True)
 
-        if str(self._meta().getTableType().name()) == "MERGE_ON_READ":
+        if self.is_merged_on_read:
             self._with_client(compact, {"hoodie.compact.inline.max.delta.commits": "1"})
 
     def clean(self) -> None:

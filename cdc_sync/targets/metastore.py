@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -24,6 +24,30 @@ EMBEDDED = "metastore_db"
 """The folder of the embedded metastore's database, inside the warehouse."""
 _TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
 _PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
+_PATH = "path"
+_OF_EVERY_TABLE = ("serialization.format", _PATH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How readers are told to read a table's files: names of Java classes, and what the last of them is told.
+
+    Attributes:
+        serde: between bytes and rows.
+        options: of the serde, but for those that every table has.
+    """
+
+    input: str
+    output: str
+    serde: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+PARQUET_FILES = Form(
+    input=f"{_PARQUET}.MapredParquetInputFormat",
+    output=f"{_PARQUET}.MapredParquetOutputFormat",
+    serde=f"{_PARQUET}.serde.ParquetHiveSerDe",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +63,7 @@ class Entry:
     location: str
     columns: tuple[HiveColumn, ...]
     parameters: Mapping[str, str]
+    form: Form = PARQUET_FILES
 
 
 class Metastore:
@@ -70,7 +95,12 @@ class Metastore:
             return None
         place = table.getSd()
         columns = tuple(HiveColumn(it.getName(), it.getType(), it.getComment()) for it in place.getCols())
-        return Entry(location=str(place.getLocation()), columns=columns, parameters=dict(table.getParameters()))
+        return Entry(
+            location=str(place.getLocation()),
+            columns=columns,
+            parameters=dict(table.getParameters()),
+            form=_form_of(place),
+        )
 
     def create(self, name: TargetName, entry: Entry) -> bool:
         """Make an entry, and the database it is in; return whether it was made, False if there is one."""
@@ -188,16 +218,16 @@ class Metastore:
         columns = self._jvm.java.util.ArrayList()
         for column in entry.columns:
             columns.add(api.FieldSchema(column.name, column.type, column.comment))
-        form = api.SerDeInfo()
-        form.setSerializationLib(f"{_PARQUET}.serde.ParquetHiveSerDe")
+        serde = api.SerDeInfo()
+        serde.setSerializationLib(entry.form.serde)
         # Where Spark looks for the files of a table that has `spark.sql.sources.provider`.
-        form.setParameters(self._map({"serialization.format": "1", "path": entry.location}))
+        serde.setParameters(self._map({**entry.form.options, "serialization.format": "1", _PATH: entry.location}))
         place = api.StorageDescriptor()
         place.setCols(columns)
         place.setLocation(entry.location)
-        place.setInputFormat(f"{_PARQUET}.MapredParquetInputFormat")
-        place.setOutputFormat(f"{_PARQUET}.MapredParquetOutputFormat")
-        place.setSerdeInfo(form)
+        place.setInputFormat(entry.form.input)
+        place.setOutputFormat(entry.form.output)
+        place.setSerdeInfo(serde)
         table = api.Table()
         table.setDbName(name.namespace)
         table.setTableName(name.name)
@@ -222,6 +252,17 @@ def _found(client: Any, name: TargetName) -> Any:
         if _is(error, "NoSuchObjectException"):
             return None
         raise
+
+
+def _form_of(place: Any) -> Form:
+    serde = place.getSerdeInfo()
+    options = {key: value for key, value in dict(serde.getParameters()).items() if key not in _OF_EVERY_TABLE}
+    return Form(
+        input=str(place.getInputFormat()),
+        output=str(place.getOutputFormat()),
+        serde=str(serde.getSerializationLib()),
+        options=options,
+    )
 
 
 def _check_unchanged(name: TargetName, table: Any, seen: Mapping[str, str]) -> None:
