@@ -21,6 +21,7 @@ from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
 from cdc_sync.evidence.drops import first_drop
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
+from cdc_sync.evidence.retyping import told_retyping
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import versions_of_joins
@@ -323,7 +324,15 @@ def _next(
         said = choice.evidence if not excluded.issuperset(choice.ignored) else ()
         said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
-    types = type_changes(changes, head.schema, after, route, given.capabilities, kind=sighting.position.kind)
+    types = type_changes(
+        changes,
+        head.schema,
+        after,
+        route,
+        given.capabilities,
+        kind=sighting.position.kind,
+        told=lambda id_: told_retyping(logs, sighting.table, head.position, sighting.position, after.column(id_).name),
+    )
     refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
     if types.sides:
         after = derive(head.schema, choice.seen, beside(choice.alignment, types.sides), retire=True, initials=values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from typing_extensions import assert_never
@@ -14,6 +14,7 @@ from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN, Evidence
 from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.retyping import By, Retyping
 from cdc_sync.wording import type_text
 
 
@@ -40,6 +41,7 @@ def type_changes(
     capabilities: Capabilities,
     *,
     kind: str,
+    told: Callable[[int], Retyping | None] = lambda _: None,
 ) -> TypeChanges:
     """Decide about all type changes among `changes`, which lead from `before` to `after`.
 
@@ -50,6 +52,7 @@ def type_changes(
         route: the table's rules.
         capabilities: of its target.
         kind: of the source's positions, which tells the database.
+        told: what the source says of how a column, by its id, came to its type.
     """
     sides: dict[int, str] = {}
     evidence: list[Evidence] = []
@@ -59,13 +62,19 @@ def type_changes(
         types = f"{type_text(change.old)} to {type_text(change.new)}"
         match decided:
             case InPlace():
-                continue
+                retyping = told(change.id)
+                if retyping is not None and retyping.by is By.EXPRESSION:
+                    marked.append((change.id, f"existing values were widened, {types}; {_by_expression(retyping)}"))
             case Rewrite(cast=cast):
                 rule = "each has the same value" if cast is None else cast.rule
                 evidence.append(
                     Evidence(subject=name, kind="rewrite", text=f"existing values are converted, {types}: {rule}")
                 )
-                if cast is not None and kind == "postgresql":
+                retyping = told(change.id)
+                if retyping is not None and retyping.by is By.EXPRESSION:
+                    reason = f"existing values were converted by rule, {types}; {_by_expression(retyping)}"
+                    marked.append((change.id, reason))
+                elif cast is not None and kind == "postgresql" and (retyping is None or retyping.by is By.UNKNOWN):
                     marked.append((change.id, f"existing values were converted by rule, {types}; {_USING}"))
             case SideColumn(reason=reason):
                 sides[change.id] = reason
@@ -85,6 +94,10 @@ def type_changes(
     if not route.append:  # a changelog's rows are what the events said
         evidence += (Evidence(subject=after.column(id_).name, kind=NEEDS_RESYNC, text=text) for id_, text in marked)
     return TypeChanges(sides=sides, evidence=tuple(evidence))
+
+
+def _by_expression(retyping: Retyping) -> str:
+    return f"the source changed them by an expression of its own: {retyping.statement}"
 
 
 _USING = "no event tells whether the source did so by an expression of its own (USING)"

@@ -1,6 +1,7 @@
 """The ALTER TABLE statements in a text that a client sent to Postgres, as far as they are sure to be all there is.
 
-Only what moves columns is read: names added, renamed, and tables renamed. The text is all that the client sent at once;
+Only what moves columns or changes their values is read: names added, renamed, given a type by an expression, and tables
+renamed. The text is all that the client sent at once;
 a procedure, a function or a DO block in it may do more than it shows, and then nothing is told.
 """
 
@@ -39,6 +40,7 @@ class Alteration:
         moved: RENAME TO or SET SCHEMA: the table has another name behind it.
         added: names that were added for sure.
         perhaps_added: names of ADD COLUMN IF NOT EXISTS.
+        retyped: names that were given a type, each with whether their values come from an expression (USING).
     """
 
     schema: str | None
@@ -48,6 +50,7 @@ class Alteration:
     moved_to: str | None = None
     added: frozenset[str] = frozenset()
     perhaps_added: frozenset[str] = frozenset()
+    retyped: frozenset[tuple[str, bool]] = frozenset()
 
 
 def alterations(query: str) -> tuple[Alteration, ...] | None:
@@ -108,9 +111,36 @@ def _alter_table(words: _Words) -> Alteration:
         return Alteration(schema=schema, table=table, moved=True, moved_to=table)
     added: set[str] = set()
     perhaps: set[str] = set()
+    retyped: set[tuple[str, bool]] = set()
     for clause in _split(words.rest(), TokenType.COMMA):
-        _clause(_Words(clause), added, perhaps)
-    return Alteration(schema=schema, table=table, added=frozenset(added), perhaps_added=frozenset(perhaps))
+        if words_of_type := _retyping(_Words(clause)):
+            retyped.add(words_of_type)
+        else:
+            _clause(_Words(clause), added, perhaps)
+    return Alteration(
+        schema=schema,
+        table=table,
+        added=frozenset(added),
+        perhaps_added=frozenset(perhaps),
+        retyped=frozenset(retyped),
+    )
+
+
+def _retyping(words: _Words) -> tuple[str, bool] | None:
+    """Return what ALTER COLUMN … TYPE names and whether it has a USING, None for other clauses."""
+    if not words.take("ALTER"):
+        return None
+    words.take("COLUMN")
+    name = words.name()
+    words.take("SET", "DATA")
+    if not words.take("TYPE"):
+        return None
+    depth = 0
+    for token in words.rest():
+        depth += (token.text == "(") - (token.text == ")") if _is_sign(token) else 0
+        if depth == 0 and token.token_type is TokenType.USING:
+            return name, True
+    return name, False
 
 
 def _rename(words: _Words, schema: str | None, table: str) -> Alteration:

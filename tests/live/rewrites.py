@@ -18,15 +18,12 @@ def convert(table: Table) -> list[str] | None:
 
 
 def convert_by_expression(table: Table) -> list[str] | None:
-    """Give a column another type and other values: no event tells of those, and the column is marked.
-
-    A type that the lake widens to in place is not among them: it is not marked, for then every widening would be.
-    """
+    """Give a column another type and other values: no event tells of those, and the column is marked."""
     found = [column for column in table.model.others if column.kind == "int" and column.default is None]
     if not isinstance(table.dialect, Postgres) or not found:
         return None
     column, quoted = table.chance.choice(found), table.dialect.quoted
-    kind, values = table.chance.choice((("text", "'v' || {}"), ("double", "{} / 4.0")))
+    kind, values = table.chance.choice((("text", "'v' || {}"), ("long", "{} * 2::bigint"), ("double", "{} / 4.0")))
     clause = table.dialect.retype(table.model.change(column, kind=kind))
     return [table.alter(f"{clause} using {values.format(quoted(column.name))}")]
 

@@ -1,0 +1,62 @@
+"""Whether the source gave a column its type by its own rule, or by an expression that changes the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.evidence.column_log import ColumnLog, Structure
+from cdc_sync.evidence.message_query import alterations
+from cdc_sync.evidence.messages import TEXT_LIMIT
+from cdc_sync.schema.retyping import By, Retyping
+
+
+def told_retyping(
+    logs: Iterable[ColumnLog], table: TableId, after: SourcePosition, upto: SourcePosition, name: str
+) -> Retyping | None:
+    """Return how a column came to its type, as far as statements show it.
+
+    Args:
+        logs: what the source says of its columns.
+        table: the column's.
+        after: of the last event before the change.
+        upto: of the first behind it.
+        name: of the column there.
+
+    Returns:
+        None where no log shows the change.
+    """
+    found = [_of_log(log, table, after, upto, name) for log in logs if log.kind == "message"]
+    return next((item for item in found if item is not None), None)
+
+
+def _of_log(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition, name: str) -> Retyping | None:
+    last = log.at(table, upto)
+    token = last.token(name) if last is not None else None
+    before = log.at(table, after)
+    if token is None or before is None:
+        return None
+    found: list[Retyping] = []
+    for structure in log.between(table, after, upto):
+        types = [{column.token: column for column in state.columns}.get(token) for state in (before, structure)]
+        if types[0] is not None and types[1] is not None and types[0].type != types[1].type:
+            found.append(_of_statement(structure, types[0].name))
+        before = structure
+    worst = (By.EXPRESSION, By.UNKNOWN, By.RULE)
+    return min(found, key=lambda item: worst.index(item.by), default=None)
+
+
+def _of_statement(structure: Structure, name: str) -> Retyping:
+    text = structure.statement
+    read = alterations(text) if len(text) < TEXT_LIMIT else None
+    if read is None:
+        return Retyping(by=By.UNKNOWN, statement=text)
+    ways = {
+        by_expression
+        for item in read
+        if item.table == structure.table.table and item.schema in (None, structure.table.schema)
+        for column, by_expression in item.retyped
+        if column == name
+    }
+    by = By.UNKNOWN if not ways else By.EXPRESSION if True in ways else By.RULE
+    return Retyping(by=by, statement=text)
