@@ -300,8 +300,9 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         store.withdraw_rollback(found)
         return RolledBack(table=found, version=asked.version, undo=True)
     capabilities = FORMATS[config.target.format]
-    versions = recorded.load(found).versions
-    rewritten = [item.number for item in versions if rewrites(item.changes, capabilities, item.schema)]
+    history = recorded.load(found)
+    begins = 0 if history.arrival is None else history.arrival.number  # what was kept before has another name's numbers
+    rewritten = [item.number for item in history.versions[begins:] if rewrites(item.changes, capabilities, item.schema)]
     if not rewritten:
         raise RefusedError(
             f"Cannot roll back {found}: no version of it rewrote the rows; look at `cdc-sync history {found}`"

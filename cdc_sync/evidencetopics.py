@@ -16,6 +16,7 @@ from cdc_sync.evidence.column_log import ColumnLog, Unread
 from cdc_sync.evidence.ddl_log import DdlLog
 from cdc_sync.evidence.ddl_records import schema_change
 from cdc_sync.evidence.messages import MessageLog, logical_message
+from cdc_sync.evidence.renames import ToldRename, renames
 from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
@@ -55,11 +56,17 @@ class EvidenceTopics:
             **dict.fromkeys(config.schema_changes, "ddl"),
         }
         self._logs: tuple[ColumnLog, ...] = ()
+        self._renames: tuple[ToldRename, ...] = ()
 
     @property
     def logs(self) -> tuple[ColumnLog, ...]:
         """What was read so far, one log for each topic."""
         return self._logs
+
+    @property
+    def renames(self) -> tuple[ToldRename, ...]:
+        """What they say of tables that got another name."""
+        return self._renames
 
     def refresh(self) -> None:
         """Read what came since the last time.
@@ -87,6 +94,7 @@ class EvidenceTopics:
                     topic.log = topic.builder.log()
                     _report(name, topic.log.unread[known:])
             self._logs = tuple(self._topics[name].log for name in self._kinds)
+            self._renames = tuple(renames(self._logs))
 
     def _has_news(self, name: str, ends: Mapping[int, int]) -> bool:
         return name not in self._topics or self._topics[name].next != ends

@@ -26,6 +26,7 @@ from structlog import get_logger
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
+from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.maintenance import Rota
 from cdc_sync.naming import Join
@@ -149,7 +150,36 @@ class SyncJob:
             return
         for table in self.tables.all():
             if table.is_told_dropped:
-                self._elsewhere(table, table.follow_drop)
+                self._elsewhere(table, partial(table.follow_drop, self._looked_at()))
+        if self._follow_renames():
+            self._follow_drops()  # a table may only have passed under a name
+
+    def _follow_renames(self) -> bool:
+        """Go on with tables under their new names; return whether one came there just now."""
+        tables = {table.table: table for table in self.tables.all()}
+        has_come = False
+        for table in tables.values():
+            end = table.renamed_to
+            found = None if end is None or end.renamed_to is None else self.tables.add(end.renamed_to, topics=())
+            if end is not None and found is not None and (found.table not in tables or found.lacks(end)):
+                self._elsewhere(found, found.take_over)
+                has_come |= not found.lacks(end)
+            if table.waits_for is not None and not self._is_seen(table.waits_for) and table.is_tired_of_waiting():
+                table.go_on_without(table.waits_for)
+        return has_come
+
+    def _is_seen(self, table: TableId) -> bool:
+        return any(known.table == table and known.history is not None for known in self.tables.all())
+
+    def _looked_at(self) -> Ends:
+        """Return how far each partition was looked through, as far as that is known."""
+        stuck = {topic for topic, sync in self._topics.items() if sync.waiting is not None}
+        found = {place: end for place, end in self._ends.items() if place[0] not in stuck}
+        for table in self.tables.all():
+            for topic, partitions in (table.progress.offsets if table.progress else {}).items():
+                for partition, offset in partitions.items():
+                    found.setdefault((topic, partition), offset)
+        return found
 
     def _follow_resyncs(self) -> None:
         """Write down what the connector says of the rows that it is to read again."""
@@ -194,7 +224,23 @@ class SyncJob:
     @property
     def waits(self) -> bool:
         """Whether a table stands before a change that the evidence does not tell of yet."""
-        return any(table.waiting is not None and table.pause is None for table in self.tables.all())
+        tables = {table.table: table for table in self.tables.all()}
+
+        def is_stuck(table: TableSync) -> bool:
+            """Whether a table stands behind another one that does not go on by itself."""
+            seen = {table.table}
+            while table.waits_for is not None and table.waits_for not in seen:
+                other = tables.get(table.waits_for)
+                if other is None:
+                    return False  # it is not waited for for ever
+                if other.pause is not None or other.failing is not None:
+                    return True
+                table = other
+                seen.add(table.table)
+            return False
+
+        waiting = (table for table in tables.values() if table.waiting is not None and table.pause is None)
+        return any(not is_stuck(table) for table in waiting)
 
     def start_offsets(self, beginnings: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
         """Return where the stream begins: the first offset of each partition that some table has not read."""

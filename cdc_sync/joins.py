@@ -50,6 +50,8 @@ def find_join(history: History, old: str, new: str) -> Join | Refused:
         names = ", ".join(column.name for column in head.live)
         return Refused(reason=f"{new!r} is no column of the source", remedy=f"name one of these: {names}")
     begins = since(history, newer.id)
+    if _is_of_another_name(history, begins):
+        return _OF_ANOTHER_NAME
     found = [column for column in kept if _is_kept_since(history, column.id, begins)]
     if not found:
         return Refused(
@@ -62,6 +64,16 @@ def find_join(history: History, old: str, new: str) -> Join | Refused:
 def since(history: History, id_: int) -> Version:
     """Return the first version that has a column."""
     return next(version for version in history.versions if any(item.id == id_ for item in version.schema.columns))
+
+
+_OF_ANOTHER_NAME = Refused(
+    reason="the columns were kept when the table had another name, and its events of then are in another topic",
+    remedy="leave them as they are, or snapshot the table again into a new target with the rename declared",
+)
+
+
+def _is_of_another_name(history: History, begins: Version) -> bool:
+    return history.arrival is not None and begins.number <= history.arrival.number
 
 
 def _joined_before(history: History, old: str, new: str) -> int | None:
@@ -115,6 +127,8 @@ def join_version(history: History, join: Join, capabilities: Capabilities) -> Ve
             reason=f"{join.old!r} and {join.new!r} are not both there any more", remedy="look at `cdc-sync history`"
         )
     refused = _refused(head.schema, kept, joined)
+    if refused is None and _is_of_another_name(history, since(history, joined.id)):
+        refused = _OF_ANOTHER_NAME
     if refused is not None:
         return refused
     after = _joined_schema(head.schema, kept, joined)

@@ -13,15 +13,16 @@ from types import MappingProxyType
 
 from cdc_sync.changepolicy import IGNORED, KEPT, Wanted, refused_by_policy, wanted
 from cdc_sync.debezium.conversions import observed
-from cdc_sync.events import KafkaPosition, SourcePosition
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
-from cdc_sync.evidence.drops import first_drop
+from cdc_sync.evidence.drops import ToldDrop, first_drop
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.evidence.retyping import told_retyping
+from cdc_sync.evidence.renames import ToldRename
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import versions_of_joins
@@ -51,6 +52,7 @@ from cdc_sync.schema.internal import EMPTY_SCHEMA, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
 from cdc_sync.tableends import BACK, Awaited, all_new, end_of_table
+from cdc_sync.tablenames import NO_NAME_CHANGES, NameChanges, departure_of
 from cdc_sync.typechanges import type_changes
 
 
@@ -66,11 +68,16 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """An event that shows a change which the evidence does not tell of yet, and what is missing."""
+    """An event that shows a change which the evidence does not tell of yet, and what is missing.
+
+    Attributes:
+        table: it is not evidence that is missing, but what this table has yet to do, however long that takes.
+    """
 
     reason: str
     position: SourcePosition
     kafka: KafkaPosition
+    table: TableId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,7 @@ class TablePlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waits:
     reason: str
+    table: TableId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +105,7 @@ class _Given:
     logs: Sequence[ColumnLog]
     kept: Kept
     values: Mapping[KafkaPosition, Compared]
+    names: NameChanges
     patient: bool
 
 
@@ -109,6 +118,7 @@ def plan_table(
     logs: Sequence[ColumnLog] = (),
     kept: Kept = NOTHING_KEPT,
     values: Mapping[KafkaPosition, Compared] = MappingProxyType({}),
+    names: NameChanges = NO_NAME_CHANGES,
     patient: bool = False,
     to_the_end: bool = False,
 ) -> TablePlan:
@@ -125,10 +135,14 @@ def plan_table(
         logs: what the source itself says of its columns, the strongest evidence first.
         kept: readings of the source's catalogue.
         values: what rows say about columns in doubt, by the place of the event that shows them.
+        names: where the table got another name, or came under this one.
         patient: stop at a change that the evidence does not explain although it should, instead of deciding without.
-        to_the_end: no event of the table is left to be planned for, so that it may be told that it was dropped.
+        to_the_end: no event of the table is left to be planned for, so that it may be told that it was dropped or
+            renamed.
     """
-    given = _Given(route=route, capabilities=capabilities, logs=logs, kept=kept, values=values, patient=patient)
+    given = _Given(
+        route=route, capabilities=capabilities, logs=logs, kept=kept, values=values, names=names, patient=patient
+    )
     versions: list[Version] = []
     warnings: list[str] = []
     if history is not None:
@@ -143,7 +157,9 @@ def plan_table(
         if sighting.truncate and (history is None or not route.append):
             continue  # it says nothing of columns, and has no key
         seen = observed(sighting.schema)
-        outcome: Version | Refused | _Waits | None = unreadable(sighting, seen, route, capabilities)
+        outcome: Version | Refused | _Waits | None = _to_come_here(given, history, sighting)
+        if outcome is None:
+            outcome = unreadable(sighting, seen, route, capabilities)
         if outcome is None and history is None:
             outcome = _baseline(sighting, seen, given.kept)
         elif outcome is None and history is not None:
@@ -156,8 +172,8 @@ def plan_table(
             case Refused(reason=reason, remedy=remedy):
                 refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)
                 return TablePlan(versions=tuple(versions), refusal=refusal, warnings=tuple(warnings))
-            case _Waits(reason=reason):
-                waiting = Waiting(reason=reason, position=sighting.position, kafka=sighting.kafka)
+            case _Waits(reason=reason, table=other):
+                waiting = Waiting(reason=reason, position=sighting.position, kafka=sighting.kafka, table=other)
                 return TablePlan(versions=tuple(versions), waiting=waiting, warnings=tuple(warnings))
             case Version() as version:
                 if history is None:
@@ -179,27 +195,48 @@ def plan_table(
 def _to_its_end(
     given: _Given, history: History, versions: list[Version], upto: SourcePosition | None
 ) -> tuple[TablePlan | None, History]:
-    """Take up that the table was dropped, if the source says so of a place before the next event.
+    """Take up that the table was dropped or renamed, if the source says so of a place before the next event.
 
     Returns:
         What stops the table there, if anything; and the history then.
     """
     if history.head.dropped is not None:
         return None, history
-    drop = first_drop(given.logs, history.table, history.head.position, upto)
-    if drop is None:
+    told = first_end(given.logs, history, given.names, upto)
+    if told is None:
         return None, history
-    found = end_of_table(history, drop, given.route.policy, patient=given.patient, overtaken=upto is not None)
+    found = (
+        end_of_table(history, told, given.route.policy, patient=given.patient, overtaken=upto is not None)
+        if isinstance(told, ToldDrop)
+        else departure_of(history, told, given.route.policy, patient=given.patient)
+    )
     match found:
         case Refused(reason=reason, remedy=remedy):
-            refusal = Refusal(reason=reason, remedy=remedy, position=drop.position, kafka=drop.kafka)
+            refusal = Refusal(reason=reason, remedy=remedy, position=told.position, kafka=told.kafka)
             return TablePlan(versions=(), refusal=refusal), history
         case Awaited(reason=reason):
-            waiting = Waiting(reason=reason, position=drop.position, kafka=drop.kafka)
+            waiting = Waiting(reason=reason, position=told.position, kafka=told.kafka)
             return TablePlan(versions=(), waiting=waiting), history
         case Version():
             versions.append(found)
             return None, history.extended(found)
+
+
+def first_end(
+    logs: Sequence[ColumnLog], history: History, names: NameChanges, upto: SourcePosition | None = None
+) -> ToldDrop | ToldRename | None:
+    """Return what ends the table first behind its newest version, up to a position if one is given."""
+    after = history.head.position
+    found = (first_drop(logs, history.table, after, upto), names.first_away(after, upto))
+    return min((told for told in found if told is not None), key=lambda told: told.position, default=None)
+
+
+def _to_come_here(given: _Given, history: History | None, sighting: Sighting) -> _Waits | None:
+    """Wait for the table that came under this name before an event, until its rows from before have."""
+    told = given.names.due_here(None if history is None else history.head.position, sighting.position)
+    if told is None:
+        return None
+    return _Waits(reason=f"the table was {told.old} before ({told.statement}), whose rows come first", table=told.old)
 
 
 def _with_joins(history: History, route: Route, capabilities: Capabilities, versions: list[Version]) -> History:

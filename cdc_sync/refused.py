@@ -153,8 +153,8 @@ def recreated(alignment: Alignment) -> Refused:
 def not_created() -> Refused:
     """Refuse a table of the name of one that was dropped, if nothing says that it was created under it."""
     return Refused(
-        reason="the source table was dropped, its target is gone, and rows come under its name of a table that nothing "
-        "says was created since: it may have rows that never came under this name",
+        reason="the source table was dropped or renamed, its target is gone, and rows come under its name of a table "
+        "that nothing says was created since: it may have rows that never came under this name",
         remedy="snapshot the table again, with another target",
     )
 

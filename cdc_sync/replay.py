@@ -65,11 +65,13 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
         )
         context.evidence.refresh()
         tables: dict[TableId, TableSync] = {}
-        for topic in topics:
-            _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
-        for sync in tables.values():
-            if sync.pause is None:
-                sync.plan_only((), to_the_end=True)
+        while True:
+            for topic in topics:
+                _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
+            while _has_ended_some(context, tables):
+                pass
+            if not _is_some_freed(context, tables):
+                break  # nobody waits any more for a table that became another
         replayed = (
             ReplayedTable(
                 table=table,
@@ -110,13 +112,43 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
 
 
 def _plan(context: Context, table: TableId, stretches: Sequence[Stretch], tables: dict[TableId, TableSync]) -> None:
+    sync = _sync_of(context, table, tables)
+    if sync is not None and sync.pause is None:
+        sync.plan_only(stretches)
+
+
+def _sync_of(context: Context, table: TableId, tables: dict[TableId, TableSync]) -> TableSync | None:
     if table not in tables:
         route = Tables(context).route_of(table)
         if route is None:
-            return
+            return None
         # What the operator decided is as much part of the history as what the topics hold.
         decided = replace(route, decisions=context.state.decisions(table), joins=context.state.joins(table))
         tables[table] = TableSync(context, decided)
-    sync = tables[table]
-    if sync.pause is None:
-        sync.plan_only(stretches)
+    return tables[table]
+
+
+def _has_ended_some(context: Context, tables: dict[TableId, TableSync]) -> bool:
+    """Take up which tables were dropped or renamed behind their last event; return whether any was."""
+    found = False
+    for sync in list(tables.values()):
+        if sync.pause is None and sync.waits_for is None:
+            before = sync.history
+            sync.plan_only((), to_the_end=True)
+            found |= sync.history is not before
+        end = sync.renamed_to
+        if end is not None and end.renamed_to is not None and end.renamed_to not in tables:
+            found |= _sync_of(context, end.renamed_to, tables) is not None
+    return found
+
+
+def _is_some_freed(context: Context, tables: dict[TableId, TableSync]) -> bool:
+    """Whether a table that waits for another one can go on: that one became it, or else there never was one."""
+    waiting = [sync for sync in tables.values() if sync.waits_for is not None and sync.pause is None]
+    if any(context.history.find(sync.table) not in (None, sync.history) for sync in waiting):
+        return True
+    strangers = [sync for sync in waiting if sync.waits_for and context.history.find(sync.waits_for) is None]
+    for sync in strangers:
+        assert sync.waits_for is not None
+        sync.go_on_without(sync.waits_for)
+    return bool(strangers)

@@ -78,8 +78,15 @@ class Plan:
 
 def _table_changes(version: Version) -> tuple[Phrase, ...]:
     """Put in words what happened to the table as a whole."""
+    former = version.renamed_from
+    if former is not None:
+        text = f"the table came under this name: it was {former.names[-1]}, version {former.version}"
+        return (Phrase(kind="RenameTable", column=None, text=text),)
     if version.dropped is None:
         return ()
+    if version.renamed_to is not None:
+        text = f"the source table was renamed to {version.renamed_to}: {dropped_text(version.dropped)}"
+        return (Phrase(kind="RenameTable", column=None, text=text),)
     text = f"the source table was dropped: {dropped_text(version.dropped)}"
     return (Phrase(kind="DropTable", column=None, text=text),)
 

@@ -1,9 +1,10 @@
-"""Letting one table's target go, or leaving it as it is, where the source table was dropped.
+"""Letting one table's target go, or leaving it as it is, where the source table was dropped or got another name.
 
-A drop shows in no event, so it is taken up in two places: before the first event behind it, and between two batches
+Neither shows in an event, so each is taken up in two places: before the first event behind it, and between two batches
 once everything in the topics is read. All rows from before are written first; then the version is recorded that says
 what becomes of the target; then the target goes. So each step may be repeated: a target that is stamped with an older
-version than the recorded end is one that has yet to go.
+version than the recorded end is one that has yet to go. A target that goes on under another name is renamed once the
+history under that name says where it comes from (`tablerenaming`).
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ from structlog import get_logger
 from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, VersionExists
 from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.drops import ToldDrop, first_drop
+from cdc_sync.evidence.drops import ToldDrop
+from cdc_sync.evidence.renames import ToldRename
+from cdc_sync.followed import name_changes
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route, TargetName
+from cdc_sync.plan import first_end
 from cdc_sync.sightings import survey_with
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
 from cdc_sync.tableends import archive_name, begun_behind, last_end
-from cdc_sync.tabletruncation import TableTruncation
+from cdc_sync.tablereading import Ends
+from cdc_sync.tablerenaming import TableRenaming
 from cdc_sync.targets.place import held_target
 
 
-class TableDropping(TableTruncation):
+class TableDropping(TableRenaming):
     """The end of one table, and the beginning of another one of its name. One thread at a time."""
 
     def __init__(self, context: Context, route: Route) -> None:
@@ -42,14 +47,15 @@ class TableDropping(TableTruncation):
 
     @property
     def is_told_dropped(self) -> bool:
-        """Whether the source told of a drop that nothing was made of yet, or that was not carried out."""
+        """Whether the source told of a drop or a new name that nothing was made of yet, or that was not carried out."""
         return self.pause is None and (self._told() is not None or self._due() is not None)
 
-    def _told(self) -> ToldDrop | None:
-        """Return a drop that nothing was made of yet."""
-        if self.history is None or self.history.head.dropped is not None:
+    def _told(self) -> ToldDrop | ToldRename | None:
+        """Return a drop or a new name that nothing was made of yet."""
+        if self.history is None or self.history.head.dropped is not None or self._is_homeless:
             return None
-        return first_drop(self._context.evidence.logs, self.table, self.history.head.position)
+        names = name_changes(self._context, self.route, self.history)
+        return first_end(self._context.evidence.logs, self.history, names)
 
     def _due(self) -> Version | None:
         """Return the recorded version at which the target has yet to go, None if there is none."""
@@ -83,19 +89,26 @@ class TableDropping(TableTruncation):
             self._begin_behind_end(is_there=True)
         return super().check_topic(topic)
 
-    def _has_read_all(self, drop: ToldDrop) -> bool:
-        """Whether all was read that was in the topics when this was first asked of a drop.
+    def _has_read_all(self, told: ToldDrop | ToldRename, looked_at: Ends) -> bool:
+        """Whether all was read that was in the topics when this was first asked of a drop or a new name.
 
-        Debezium writes in source order, so rows from before the drop are in the topics when that can be read.
+        Debezium writes in source order, so rows from before it are in the topics when that can be read. A table that
+        only passed under this name may have had no row, and no topic, under it: then all topics count.
         """
         topics = set(self.progress.offsets) if self.progress else set(self._unread)
+        topics |= set(self._unread)
+        only_passed = not topics and self.history is not None and self.history.head.renamed_from is not None
+        if only_passed:
+            topics = set(self._context.kafka.matching_topics(self._context.config.kafka))
         if not topics:
             return False
-        if self._ends_at is None or self._ends_at[0] != drop.kafka:
-            self._ends_at = drop.kafka, self._context.kafka.ends(topics)
+        if self._ends_at is None or self._ends_at[0] != told.kafka:
+            self._ends_at = told.kafka, self._context.kafka.ends(topics)
         beginnings = self._context.kafka.beginnings(topics)
+        places = {(topic, partition) for topic, partitions in self._ends_at[1].items() for partition in partitions}
+        read = looked_at if only_passed else {place: self.next_offset(*place) or 0 for place in places}
         return all(
-            (self.next_offset(topic, partition) or beginnings.get(topic, {}).get(partition, 0)) >= end
+            max(read.get((topic, partition), 0), beginnings.get(topic, {}).get(partition, 0)) >= end
             for topic, partitions in self._ends_at[1].items()
             for partition, end in partitions.items()
         )
@@ -131,6 +144,10 @@ class TableDropping(TableTruncation):
         assert self.history is not None
         if self._collides(end):
             return
+        if end.renamed_to is not None:
+            self._migrate()  # what goes on under the other name has the columns of this version
+            if self.pause is not None:
+                return
         try:
             self._context.history.append(end)
         except VersionExists as error:
@@ -144,7 +161,10 @@ class TableDropping(TableTruncation):
         if self._collides(end):
             return
         target = self._context.target
-        if end.dropped == "archive":
+        if end.renamed_to is not None:
+            self._record_arrival(end)
+            target.archive(self.route.target, self._into(end))
+        elif end.dropped == "archive":
             target.archive(self.route.target, self._archive(end))
         else:
             target.drop(self.route.target)
@@ -169,6 +189,11 @@ class TableDropping(TableTruncation):
 
     def _collides(self, end: Version) -> bool:
         """Pause if a table has the name that the target is to get."""
+        if end.renamed_to is not None:
+            stop = self._cannot_move(end)
+            if stop is not None:
+                self.refuse(stop)
+            return stop is not None
         if end.dropped != "archive":
             return False
         into, target = self._archive(end), self._context.target

@@ -10,11 +10,12 @@ from structlog import get_logger
 
 from cdc_sync.bounds import position_before
 from cdc_sync.context import Context
-from cdc_sync.events import KafkaPosition, SourcePosition
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split, audit
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.evidence.continuity import Compared
 from cdc_sync.evidence.kept import Kept
+from cdc_sync.followed import name_changes
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
@@ -38,6 +39,8 @@ class TableEvidence:
         # Structures up to here were compared with an event behind them; known to this process only.
         self._settled: SourcePosition | None = None
         self._audited = 0
+        self.strangers: set[TableId] = set()
+        """Former names of the table under which no row ever came."""
 
     def cuts(self, history: History | None) -> tuple[SourcePosition, ...]:
         """Return the positions at which stretches of the table begin anew."""
@@ -73,10 +76,11 @@ class TableEvidence:
             logs=self._context.evidence.logs,
             kept=self._kept(history, sightings),
             values=values,
+            names=name_changes(self._context, self.route, history, self.strangers),
             to_the_end=to_the_end,
         )
         plan = planned(patient=patient)
-        if plan.waiting is not None and self._patience.is_over(plan.waiting.kafka):
+        if plan.waiting is not None and plan.waiting.table is None and self._patience.is_over(plan.waiting.kafka):
             get_logger().warning("evidence stayed away", table=str(self._table), why=plan.waiting.reason)
             plan = planned()
         for version in plan.versions:

@@ -18,6 +18,11 @@ from cdc_sync.stops import Pause
 from cdc_sync.tablesync import TableSync
 from cdc_sync.targets.place import held_target
 
+_ONE_TARGET_EACH = (
+    "give one of the two tables another target; where they are partitions of one Postgres table, publish that one "
+    "instead: publish.via.partition.root=true in the connector (docs/modes.md)"
+)
+
 
 class Tables:
     """The tables of a pipeline, found so far. Thread-safe."""
@@ -94,7 +99,7 @@ class Tables:
             return made
         clash = self._clash(wanted)
         if clash is not None:
-            made.refuse(Pause(reason=clash, remedy="give one of the two tables another target"))
+            made.refuse(Pause(reason=clash, remedy=_ONE_TARGET_EACH))
             return made
         try:
             made.load()

@@ -26,6 +26,7 @@ class TableStanding:
         pause: why the table does not go on, None if it does.
         failing: how the last attempt failed, None if it went well.
         waiting: which evidence it stands before a change without, None if it does not.
+        waits_for: the table that it waits for instead, None if it does not.
         history, progress: what is known of its schema and its rows.
     """
 
@@ -35,6 +36,7 @@ class TableStanding:
         self.pause: Pause | None = None
         self.failing: str | None = None
         self.waiting: str | None = None
+        self.waits_for: TableId | None = None
         self.history: History | None = None
         self.progress: Progress | None = None
         self._unread: dict[str, dict[int, int]] = {}
@@ -138,6 +140,10 @@ class TableStanding:
         """Say since when the source table is gone, who says so, and what became of the target."""
         assert end.dropped is not None
         told = end.evidence[0]
+        if end.renamed_to is not None:
+            return (
+                f"the source table is {end.renamed_to} now, by {told.text} ({told.kind}): {dropped_text(end.dropped)}"
+            )
         return f"the source table was dropped, by {told.text} ({told.kind}): {dropped_text(end.dropped)}"
 
     def save_status(self) -> None:

@@ -10,7 +10,7 @@ from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.errors import HistoryError, TargetError, VersionExists
-from cdc_sync.events import SourcePosition
+from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
@@ -18,6 +18,7 @@ from cdc_sync.history.revision import Version
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
+from cdc_sync.patience import Patience
 from cdc_sync.plan import Refusal, TablePlan, Waiting
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.schemabook import KnownSchema
@@ -28,6 +29,7 @@ from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause, rolled_back, too_late
 from cdc_sync.tabledropping import TableDropping
 from cdc_sync.tableevidence import TableEvidence
+from cdc_sync.tablereading import Ends
 from cdc_sync.targets.base import TargetState
 from cdc_sync.truncation import Truncate
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
@@ -48,6 +50,7 @@ class TableSync(TableDropping):
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
         self._evidence = TableEvidence(context, route)
+        self._patience = Patience(context.config.evidence.wait.total_seconds())
 
     def load(self) -> None:
         """Read history and target as they are now; after a start, and after anything failed.
@@ -56,7 +59,7 @@ class TableSync(TableDropping):
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         self.history = self._context.history.find(self.table)
-        state = self._rolled_back(self._context.target.state(self.route.target))
+        state = self._claim(self._rolled_back(self._context.target.state(self.route.target)))
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
         self._take_partitioning(state)
@@ -155,6 +158,10 @@ class TableSync(TableDropping):
         return None if self._rows is None else self._rows + sum(item.size for item in ranges)
 
     def _advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
+        if self._is_homeless:
+            self.take_over()
+        if self._is_homeless or self.pause is not None:
+            return
         due = self._due()
         if due is not None:
             self._let_go(due)
@@ -198,13 +205,40 @@ class TableSync(TableDropping):
         elif self.pause is None:
             self._end(end)
 
-    def follow_drop(self) -> None:
-        """Take up that the source table was dropped, if all that is in its topics is read."""
+    def is_tired_of_waiting(self) -> bool:
+        """Whether the table that this one waits for, and that was never seen, was waited for long enough."""
+        return self.waits_for is not None and self._patience.is_over(self.waits_for)
+
+    def go_on_without(self, stranger: TableId) -> None:
+        """Begin as a table of its own: under its former name no row ever came."""
+        get_logger().warning("table begins without its former name", table=str(self.table), former=str(stranger))
+        self._evidence.strangers.add(stranger)
+        self.waits_for = None
+
+    def take_over(self) -> None:
+        """Look for the target of a table that came under this name; wait for it, or pause, if it is not there."""
+        self.load()
+        if self._is_homeless and isinstance(self._why_homeless(), Pause):
+            self.load()  # it may have been renamed between the two looks
+        why = self._why_homeless() if self._is_homeless else None
+        if isinstance(why, Pause):
+            self.refuse(why)
+        else:
+            self.waiting = why
+            self.waits_for = self._origin if why is not None else None
+            self.save_status()
+
+    def follow_drop(self, looked_at: Ends) -> None:
+        """Take up that the source table was dropped or renamed, if all that is in its topics is read.
+
+        Args:
+            looked_at: how far every topic was looked through, whatever tables are in it.
+        """
         self.reload_after_failure()
         due, told = self._due(), self._told()
         if due is not None:
             self._let_go(due)
-        elif told is not None and self._has_read_all(told):
+        elif told is not None and self._has_read_all(told, looked_at):
             stop = self._plan_and_record((), to_the_end=True)
             self._wait_for(stop if isinstance(stop, Waiting) else None)
             match stop:
@@ -302,8 +336,9 @@ class TableSync(TableDropping):
 
     def _wait_for(self, waiting: Waiting | None) -> None:
         before = self.waiting
-        said = "the change at {} is not explained yet; {}"
+        said = "the change at {} is not explained yet; {}" if waiting is None or waiting.table is None else "{}: {}"
         self.waiting = None if waiting is None else said.format(waiting.kafka, waiting.reason)
+        self.waits_for = None if waiting is None else waiting.table
         if self.waiting != before:
             if self.waiting is not None:
                 get_logger().warning("table waits for evidence", table=str(self.table), why=self.waiting)
@@ -323,9 +358,10 @@ class TableSync(TableDropping):
 
     def plan_only(self, stretches: Sequence[Stretch], *, to_the_end: bool = False) -> None:
         """Record the versions that stretches lead to, and touch no target; at the end, that the table was dropped."""
-        if self.history is None:
+        if self.history is None or self.waits_for is not None:
             self.history = self._context.history.find(self.table)
         stop = self._plan_and_record(stretches, replaying=True, to_the_end=to_the_end)
+        self.waits_for = stop.table if isinstance(stop, Waiting) else None
         if isinstance(stop, Refusal):
             self.pause = Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka))
 
@@ -370,6 +406,8 @@ class TableSync(TableDropping):
                 self.history = History(table=self.table, versions=(*former, *plan.versions))
                 for version in plan.versions:
                     get_logger().info("schema version recorded", table=str(self.table), version=version.number)
+                    if version.renamed_to is not None:
+                        self._record_arrival(version)  # a replay; a run does it with the target
             self._keep(plan.warnings)
             return end or plan.refusal or plan.waiting
         raise HistoryError(

@@ -167,6 +167,7 @@ _DROPPED: Mapping[str, str] = {
     "keep": "the target keeps its rows",
     "drop": "the target is dropped",
     "archive": "the target is archived",
+    "rename": "the target is renamed with it",
 }
 
 

@@ -15,7 +15,7 @@ from cdc_sync.config.routes import check_rules
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.migrate.capabilities import FORMATS
-from cdc_sync.migrate.removal import why_not_removed
+from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
 from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
 from cdc_sync.upkeep import Upkeep
@@ -117,6 +117,7 @@ class PolicyOverride(_Section):
     truncate: Literal["apply", "ignore", "pause"] | None = None
     recreate: Literal["apply", "pause"] | None = None
     drop_table: Literal["keep", "drop", "archive", "pause"] | None = None
+    rename_table: Literal["stay", "follow", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
     unknown_values: Literal["mark", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
@@ -138,6 +139,7 @@ class PolicyDefaults(_Section):
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"
     drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
+    rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
@@ -499,15 +501,14 @@ class Config(_Section):
 
     def _check_removals(self) -> None:
         """Refuse to drop or rename tables where that is not one step."""
-        asked: list[tuple[tuple[str | int, ...], str | None]] = [(("policy",), self.policy.drop_table)]
-        asked += [(("tables", index, "policy"), rule.policy.drop_table) for index, rule in enumerate(self.tables)]
-        for place, answer in asked:
-            catalog = self.target.catalog
-            reason = why_not_removed(
-                FORMATS[self.target.format], answer, catalog=catalog.type, warehouse=catalog.warehouse
-            )
-            if reason is not None:
-                problem(reason, *place, "drop_table")
+        said: list[tuple[tuple[str | int, ...], PolicyDefaults | PolicyOverride]] = [(("policy",), self.policy)]
+        said += [(("tables", index, "policy"), rule.policy) for index, rule in enumerate(self.tables)]
+        catalog, format_ = self.target.catalog, FORMATS[self.target.format]
+        for place, policy in said:
+            for setting, why_not in (("drop_table", why_not_removed), ("rename_table", why_not_renamed)):
+                reason = why_not(format_, getattr(policy, setting), catalog=catalog.type, warehouse=catalog.warehouse)
+                if reason is not None:
+                    problem(reason, *place, setting)
 
     def _check_partitionings(self) -> None:
         """Refuse to partition tables of a format that is not partitioned here."""

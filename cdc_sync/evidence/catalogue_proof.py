@@ -89,8 +89,11 @@ def moment_of(version: Version) -> Moment:
 
 def _sights(history: History, kept: Kept) -> Iterator[tuple[int, _Sight]]:
     """Yield the number of each version in which a column of the newest one was live last, as readings tell it."""
-    wanted = {_last_live(history, column.id).number for column in history.head.schema.columns}
+    last = (_last_live(history, column.id) for column in history.head.schema.columns)
+    wanted = {version.number for version in last if version is not None}
     for version in history.versions:
+        if version.renamed_from is not None:
+            continue  # its columns were shown under another name, perhaps long before
         if version.number in wanted | {history.head.number} and version.position.kind == "postgresql":
             found = _sight(kept, [column.name for column in version.schema.live if column.name], moment_of(version))
             if found is not None:
@@ -128,16 +131,16 @@ def _sight_of(
     )
 
 
-def _last_live(history: History, id_: int) -> Version:
-    return next(
-        version for version in reversed(history.versions) if any(column.id == id_ for column in version.schema.live)
-    )
+def _last_live(history: History, id_: int) -> Version | None:
+    """Return the last version that shows a column; None if it was gone before the table had its present name."""
+    shown = (version for version in reversed(history.versions) if any(item.id == id_ for item in version.schema.live))
+    return next(shown, None)
 
 
 def _last_known(history: History, sights: Mapping[int, _Sight], id_: int) -> frozenset[Token] | None:
     version = _last_live(history, id_)
-    sight = sights.get(version.number)
-    return None if sight is None else sight.tokens.get(version.schema.column(id_).name)
+    sight = None if version is None else sights.get(version.number)
+    return None if version is None or sight is None else sight.tokens.get(version.schema.column(id_).name)
 
 
 class _Comparison:

@@ -37,8 +37,8 @@ class LoggedColumn:
 
     Attributes:
         type: the source's own text, which differs if the column's type does.
-        default: rows that come get a value by themselves: of a default, a sequence or a domain. False where the source
-            does not tell.
+        default: rows that come get a value by themselves: of a default, a sequence, a domain or an expression. False
+            where the source does not tell.
         missing: what rows read in it that were there before it and never written since, as JSON; None where the source
             does not tell or there is no such value, as where adding the column wrote every row anew.
     """
@@ -76,6 +76,24 @@ class Structure:
     def token(self, name: str) -> Token | None:
         """Return the token of the column with exactly this name, None if there is none."""
         return next((column.token for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameChange:
+    """A table got another name, and is known to be the same one by the log's own means.
+
+    Attributes:
+        old, new: of what one statement does at one place only the outcome: `a TO b, b TO c` is `a` to `c`.
+        position: behind which the table's events have the new name.
+        kafka: the record that says so.
+        statement: in the source's words.
+    """
+
+    old: TableId
+    new: TableId
+    position: SourcePosition
+    kafka: KafkaPosition
+    statement: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +140,7 @@ class ColumnLog:
         structures: Iterable[Structure] = (),
         unread: Iterable[Unread] = (),
         *,
+        name_changes: Iterable[NameChange] = (),
         before_first: BeforeFirst | None = None,
     ) -> None:
         """Begin with everything the log holds.
@@ -130,6 +149,7 @@ class ColumnLog:
             kind: what the structures come from.
             structures: in any order; of those of one table at one position the last one given stands.
             unread: what was not understood.
+            name_changes: in any order.
             before_first: tells the tokens of a table's columns, by name, from before its first structure, as far as
                 they are certain; where that is a reading, nothing is asked.
         """
@@ -137,6 +157,7 @@ class ColumnLog:
         self._before_first = before_first
         self._adjusted: ColumnLog | None = None
         self.unread = tuple(unread)
+        self.name_changes = tuple(sorted(name_changes, key=lambda change: change.position))
         by_table: dict[TableId, dict[SourcePosition, Structure]] = {}
         for structure in structures:
             by_table.setdefault(structure.table, {})[structure.position] = structure
@@ -166,7 +187,9 @@ class ColumnLog:
         """
         if self._adjusted is None:
             found = (structure for structures in self._by_table.values() for structure in structures)
-            self._adjusted = ColumnLog(self.kind, map(_with_avro_names, found), self.unread)
+            self._adjusted = ColumnLog(
+                self.kind, map(_with_avro_names, found), self.unread, name_changes=self.name_changes
+            )
         return self._adjusted
 
     def before(self, table: TableId, names: tuple[str, ...]) -> Mapping[str, Token]:

@@ -89,7 +89,7 @@ class Catalogue:
 
     def show(self, table: TableId, columns: Iterable[tuple[LoggedColumn, ColumnEntry]]) -> None:
         """Take order, spelling and types of a table's columns from a record."""
-        shown = tuple(LoggedColumn(name=entry.name, token=own.token, type=entry.type) for own, entry in columns)
+        shown = tuple(replace(own, name=entry.name, type=entry.type) for own, entry in columns)
         self.tables[table] = replace(self.tables[table], columns=shown)
 
     def alter(self, table: TableId, clauses: tuple[Clause, ...], fold: Callable[[str], str]) -> set[Token]:
@@ -187,14 +187,14 @@ class Catalogue:
         before = {fold(column.name) for column in columns}
         dropped: set[str] = set()
         renamed: dict[str, str] = {}
-        added: list[str] = []
+        added: list[Add] = []
         for clause in clauses:
             match clause:
                 case Add():
                     if not (clause.if_not_exists and fold(clause.name) in before):
-                        added.append(clause.name)
+                        added.append(clause)
                     continue
-                case Modify() if fold(clause.name) in map(fold, added):
+                case Modify() if fold(clause.name) in [fold(item.name) for item in added]:
                     continue
                 case Drop() | Modify():
                     key = fold(clause.name)
@@ -215,7 +215,7 @@ class Catalogue:
             for column in columns
             if fold(column.name) not in dropped
         ]
-        after.extend(LoggedColumn(name=name, token=self._token(era)) for name in added)
+        after.extend(LoggedColumn(name=item.name, token=self._token(era), default=item.computed) for item in added)
         if len({fold(column.name) for column in after}) != len(after):
             raise Contradiction("two columns would have one name after it")
         return tuple(after)

@@ -14,6 +14,7 @@ from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Unr
 from cdc_sync.evidence.ddl import parse
 from cdc_sync.evidence.ddl_catalogue import Catalogue
 from cdc_sync.evidence.ddl_order import Order
+from cdc_sync.evidence.ddl_renames import Renames
 from cdc_sync.evidence.ddl_replay import Replay
 from cdc_sync.evidence.ddl_statements import shortened
 from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord
@@ -35,6 +36,7 @@ class DdlLog:
         self._unread: list[Unread] = []
         self._shown: dict[TableId, tuple[LoggedColumn, ...]] = {}
         self._order = Order()
+        self._renames = Renames()
 
     def add(self, record: SchemaChangeRecord) -> None:
         """Take the next record of the topic, in offset order; one that was taken before changes nothing."""
@@ -66,7 +68,7 @@ class DdlLog:
 
     def log(self) -> ColumnLog:
         """Return what the records taken so far tell."""
-        return ColumnLog("ddl", self._structures, self._unread)
+        return ColumnLog("ddl", self._structures, self._unread, name_changes=self._renames.outcome())
 
     def _snapshot(self, record: SchemaChangeRecord) -> None:
         """Take the columns of a table as they are there; statements of snapshots are made up by the connector."""
@@ -91,6 +93,7 @@ class DdlLog:
                 created=table in replay.created,
                 dropped=record.kafka if table in replay.dropped else None,
             )
+        self._renames.take(record, replay, self._catalogue.tables.keys())
         for reason, tables in replay.reports():
             self._unread.append(_unread(record, tables, reason))
         self._order.touched |= replay.touched
@@ -134,6 +137,7 @@ class DdlLog:
 
     def _end_all(self, position: SourcePosition, reason: str) -> None:
         """Know nothing behind a position, and nothing at higher ones that were shown already."""
+        self._renames.forget_behind(position)
         later = {structure.table for structure in self._structures if structure.position > position}
         self._structures = [structure for structure in self._structures if structure.position <= position]
         self._catalogue.forget_all()

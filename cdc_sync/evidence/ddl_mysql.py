@@ -94,8 +94,7 @@ def _add(reader: Reader) -> list[Clause]:
         _end_of_clause(reader)
         return [Add(name=name, if_not_exists=if_not_exists) for name in columns]
     name = reader.name()
-    _definition(reader)
-    return [Add(name=name, if_not_exists=if_not_exists)]
+    return [Add(name=name, if_not_exists=if_not_exists, computed="AS" in _defined(reader))]
 
 
 def _drop(reader: Reader) -> list[Clause]:
@@ -191,12 +190,17 @@ def _order_by(reader: Reader) -> None:
 
 def _definition(reader: Reader) -> bool:
     """Take a column's type and all that follows it; tell whether that gives the column a place."""
+    return not {"FIRST", "AFTER"}.isdisjoint(_defined(reader))
+
+
+def _defined(reader: Reader) -> list[str]:
+    """Take a column's type and all that follows it, and return the words outside of parentheses."""
     piece = reader.peek()
     if piece is None or piece.kind != "word":
         raise Unreadable(f"a type is missing {reader.where()}")
     words = reader.outer()
     _no_verbs(words)
-    return not {"FIRST", "AFTER"}.isdisjoint(words)
+    return words
 
 
 def _end_of_clause(reader: Reader) -> None:

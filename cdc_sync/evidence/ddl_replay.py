@@ -33,6 +33,7 @@ class Replay:
         lost: tables whose columns before the record cannot be told from those after it, with the reason.
         created: tables that were not there, and are created under the names that they have behind the record.
         dropped: tables that were there, or must have been, and are gone behind the record.
+        renamed: old and new name of each known table that was renamed, one step after the other.
     """
 
     def __init__(self, catalogue: Catalogue, record: SchemaChangeRecord, statements: tuple[Statement, ...]) -> None:
@@ -47,6 +48,7 @@ class Replay:
         self._not_parsed: list[NotParsed] = []
         self.created: set[TableId] = set()
         self.dropped: set[TableId] = set()
+        self.renamed: list[tuple[TableId, TableId]] = []
         named = {table for statement in statements for table in _tables_of(statement)}
         # lower_case_table_names: the server keeps names in small letters, whatever the statement says.
         self._keeps_small_names = record.connector != "oracle" and any(
@@ -148,6 +150,8 @@ class Replay:
     def _rename(self, old: TableId, new: TableId, text: str) -> None:
         self._say(old, text)
         self._say(new, text)
+        if old in self._catalogue.tables and old != new:
+            self.renamed.append((old, new))
         self._catalogue.rename(old, new)
         self.created -= {old, new}
         self._unproven.discard(new)

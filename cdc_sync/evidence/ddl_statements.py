@@ -13,10 +13,15 @@ MAX_TEXT = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Add:
-    """A column that was not there before; with `if_not_exists`, nothing if one of that name is."""
+    """A column that was not there before; with `if_not_exists`, nothing if one of that name is.
+
+    Attributes:
+        computed: generated from others, so that rows that are there have values in it that no event tells.
+    """
 
     name: str
     if_not_exists: bool = False
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

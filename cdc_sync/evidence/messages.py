@@ -16,7 +16,7 @@ from hashlib import sha256
 from cdc_sync.debezium.position import position_of
 from cdc_sync.errors import WireError
 from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token, Unread
+from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, NameChange, Structure, Token, Unread
 from cdc_sync.evidence.message_first import before_first
 from cdc_sync.evidence.message_forms import Gap, Notice, TableDropped, TableState, read_content
 from cdc_sync.evidence.records import LogicalMessage
@@ -99,7 +99,13 @@ class MessageLog:
         without columns from there on, until a message tells its columns again.
         """
         replay = self._replay()
-        return ColumnLog("message", replay.structures, replay.unread, before_first=replay.before_first)
+        return ColumnLog(
+            "message",
+            replay.structures,
+            replay.unread,
+            name_changes=replay.name_changes,
+            before_first=replay.before_first,
+        )
 
     def before_first(
         self, table: TableId, names: tuple[str, ...], *, complete: bool = False
@@ -129,6 +135,7 @@ class _Replay:
     def __init__(self) -> None:
         self.structures: list[Structure] = []
         self.unread: list[Unread] = []
+        self.name_changes: list[NameChange] = []
         self.openings: dict[TableId, tuple[Structure, TableState] | None] = {}
         self._name: dict[tuple[str, int], TableId] = {}
         self._holder: dict[TableId, tuple[str, int]] = {}
@@ -172,6 +179,10 @@ class _Replay:
         former = self._name.get(key)
         if former is not None and former != table and self._holder.get(former) == key:
             self._forget(read, former, statement)
+            if not state.baseline:
+                self.name_changes.append(
+                    NameChange(old=former, new=table, position=read.position, kafka=read.kafka, statement=statement)
+                )
         self._name[key] = table
         self._holder[table] = key
         era = ("pg", read.database) if state.cluster is None else ("pg", read.database, state.cluster)

@@ -69,7 +69,9 @@ def known_tokens(history: History, log: ColumnLog) -> dict[int, Token]:
     found: dict[int, Token] = {}
     before: dict[int, Mapping[str, Token]] = {}
     for column in history.head.schema.columns:
-        version = next(version for version in reversed(history.versions) if _shows(version, column.id))
+        version = next((version for version in reversed(history.versions) if _shows(version, column.id)), None)
+        if version is None:
+            continue  # gone before the table had this name
         if version.number not in before:
             before[version.number] = tokens_at(version, log)
         token = before[version.number].get(version.schema.column(column.id).name)
@@ -81,12 +83,19 @@ def known_tokens(history: History, log: ColumnLog) -> dict[int, Token]:
 def tokens_at(version: Version, log: ColumnLog) -> Mapping[str, Token]:
     """Return the tokens of a version's columns by name, as far as the log has them."""
     shown = [column.name for column in version.schema.live]
-    structure = log.at(version.table, version.position)
+    table, position = _shown_at(version)
+    structure = log.at(table, position)
     if structure is None:
-        return log.before(version.table, tuple(shown))
+        return log.before(table, tuple(shown))
     if not _is_within(shown, [column.name for column in structure.columns]):
         return {}  # something is missing from the log before the version
     return {column.name: column.token for column in structure.columns}
+
+
+def _shown_at(version: Version) -> tuple[TableId, SourcePosition]:
+    """Return under which name, and where, an event showed the columns of a version."""
+    former = version.renamed_from
+    return (version.table, version.position) if former is None else (former.shown_as, former.shown_at)
 
 
 def is_interrupted(history: History, log: ColumnLog, position: SourcePosition) -> bool:
@@ -155,7 +164,7 @@ def _unexplained_type(
     history: History, seen: ObservedSchema, log: ColumnLog, after: Structure, known: Mapping[int, Token]
 ) -> str | None:
     """Find a column whose type changed in the events and not in the log: a statement is missing from it."""
-    before = log.at(history.table, history.head.position)
+    before = log.at(*_shown_at(history.head))
     if before is None:
         return None
     former = {column.token: column.type for column in before.columns}

@@ -66,6 +66,11 @@ class History:
         object.__setattr__(shorter, "versions", self.versions[:-1])
         return shorter
 
+    @property
+    def arrival(self) -> Version | None:
+        """The newest version at which a table of another name came under this one, None if none ever did."""
+        return next((version for version in reversed(self.versions) if version.renamed_from is not None), None)
+
     def version(self, number: int) -> Version:
         """Return one version.
 
@@ -88,7 +93,7 @@ def _check_link(before: Version, after: Version) -> None:
         raise HistoryError(
             f"Cannot read history of {after.table}: version {after.number} lies before version {before.number}"
         )
-    if not _leads_to(before, after):
+    if after.renamed_from is None and not _leads_to(before, after):
         raise HistoryError(
             f"Cannot read history of {after.table}: the changes of version {after.number} do not lead to it"
         )

@@ -10,7 +10,23 @@ from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 
-Dropped: TypeAlias = Literal["keep", "drop", "archive"]
+Dropped: TypeAlias = Literal["keep", "drop", "archive", "rename"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Former:
+    """What a table was under another name.
+
+    Attributes:
+        names: every name it had, oldest first; the last is the one it had right before.
+        version: the number of its newest version under that name.
+        shown_as, shown_at: under which name, and at which position, an event showed the columns it came with.
+    """
+
+    names: tuple[TableId, ...]
+    version: int
+    shown_as: TableId
+    shown_at: SourcePosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +44,11 @@ class Version:
         commit: of that event, kept only where readings of the catalogue tell of the table.
         made_anew: where the source table was created that has the name of an older one; rows from before are gone. None
             if it is the same table.
-        dropped: the source table was dropped here, and what becomes of its target; no event shows it, so `kafka` is the
-            record that tells of it, and the columns stay those of before. None elsewhere.
+        dropped: the source table was dropped here, or got another name, and what becomes of its target; no event shows
+            it, so `kafka` is the record that tells of it, and the columns stay those of before. None elsewhere.
+        renamed_to: the table's name from here on, where `dropped` is `rename`.
+        renamed_from: the table came under this name here, with its columns, their ids and its target; nothing of this
+            history before counts any more. None elsewhere.
     """
 
     table: TableId
@@ -45,8 +64,10 @@ class Version:
     commit: Commit | None = None
     made_anew: SourcePosition | None = None
     dropped: Dropped | None = None
+    renamed_to: TableId | None = None
+    renamed_from: Former | None = None
 
     @property
     def ends_target(self) -> bool:
         """Whether the target does not outlive this version: a table of the same name gets another one."""
-        return self.dropped in ("drop", "archive")
+        return self.dropped in ("drop", "archive", "rename")

@@ -7,8 +7,9 @@ same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import obstore
@@ -26,7 +27,7 @@ from obstore.store import ObjectStore
 from cdc_sync.errors import HistoryError, TransientError, VersionExists
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
+from cdc_sync.history.revision import Former, Version
 from cdc_sync.objectstore import open_store
 from cdc_sync.schema import serde
 
@@ -177,10 +178,30 @@ def version_to_text(version: Version) -> str:
             **({} if version.commit is None else {"commit": {"at": version.commit.at, "xid": version.commit.xid}}),
             **({} if version.made_anew is None else {"made_anew": str(version.made_anew)}),
             **({} if version.dropped is None else {"dropped": version.dropped}),
+            **({} if version.renamed_to is None else {"renamed_to": asdict(version.renamed_to)}),
+            **({} if version.renamed_from is None else {"renamed_from": _former_to_json(version.renamed_from)}),
             "changes": [serde.change_to_json(change) for change in version.changes],
             "evidence": [serde.evidence_to_json(item) for item in version.evidence],
             "columns_and_key": serde.schema_to_json(version.schema),
         }
+    )
+
+
+def _former_to_json(former: Former) -> dict[str, object]:
+    return {
+        "names": [asdict(name) for name in former.names],
+        "version": former.version,
+        "shown_as": asdict(former.shown_as),
+        "shown_at": str(former.shown_at),
+    }
+
+
+def _former_from_json(data: Mapping[str, Any]) -> Former:
+    return Former(
+        names=tuple(TableId(**name) for name in data["names"]),
+        version=data["version"],
+        shown_as=TableId(**data["shown_as"]),
+        shown_at=SourcePosition.parse(data["shown_at"]),
     )
 
 
@@ -201,6 +222,8 @@ def _version_from_text(text: str, place: str) -> Version:
             commit=Commit(**data["commit"]) if "commit" in data else None,
             made_anew=SourcePosition.parse(data["made_anew"]) if "made_anew" in data else None,
             dropped=data.get("dropped"),
+            renamed_to=TableId(**data["renamed_to"]) if "renamed_to" in data else None,
+            renamed_from=_former_from_json(data["renamed_from"]) if "renamed_from" in data else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HistoryError(f"Cannot read history file {place}: {error!r}") from error

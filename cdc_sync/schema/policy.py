@@ -36,6 +36,9 @@ class Policy:
             which keeps its history, and gives it the new one's columns; `pause` stops the table.
         drop_table: the source table was dropped. `keep` leaves the target with its rows; `drop` drops it, `archive`
             gives it another name, both after all rows from before are written; `pause` stops the table.
+        rename_table: the source table got another name. `stay` leaves the target under the name it has, and the route
+            of the new name says where rows go from then on; `follow` renames the target to what that route says, after
+            all rows from before are written; `pause` stops the table.
         incompatible_types: a column's type changed to one that the target cannot change to in place. `rewrite`
             converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
             adds a new one; `pause` stops the table.
@@ -56,6 +59,7 @@ class Policy:
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"
     drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
+    rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: IncompatibleTypes = "rewrite"
     unknown_values: Literal["mark", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3
@@ -78,6 +82,7 @@ MODES: Mapping[Mode, Mapping[str, str]] = MappingProxyType(
             "truncate": "pause",
             "recreate": "pause",
             "drop_table": "pause",
+            "rename_table": "pause",
         },
         "ignore": {**_FROZEN, "add_column": "ignore", "drop_column": "keep", "truncate": "ignore", "recreate": "pause"},
     }

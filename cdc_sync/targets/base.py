@@ -156,6 +156,10 @@ class Target(Protocol):
         """
         ...
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Commit progress alone; rows, columns and stamp are the same afterwards."""
+        ...
+
     def drop(self, name: TargetName) -> None:
         """Take the table away, its files too; called again, it ends what was begun, and nothing happens after that.
 

@@ -146,6 +146,13 @@ class DeltaTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise _failure("empty", name, error) from error
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Commit nothing but the marker."""
+        try:
+            self._table(name).repeat(progress.to_text())
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("mark", name, error) from error
+
     def drop(self, name: TargetName) -> None:
         """Delete the table's folder."""
         delete_folder(self._spark, self.path(name))

@@ -80,6 +80,11 @@ class DraftTarget:
         state = self.state(name) or TargetState(version=progress.version, progress=None)
         self._keep(name, (EmptyTable(),), replace(state, progress=progress))
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Keep that the marker would be another one, which no step shows."""
+        state = self.state(name) or TargetState(version=progress.version, progress=None)
+        self._keep(name, (), replace(state, progress=progress))
+
     def drop(self, name: TargetName) -> None:
         """Keep that the table would go."""
         if self.state(name) is not None:

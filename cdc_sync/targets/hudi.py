@@ -183,6 +183,15 @@ class HudiTarget:
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Commit no record."""
+        table = self._table(name)
+        now = _present(table)
+        try:
+            table.commit("upsert", None, now.schema, _following(table, now, progress))
+        except Py4JJavaError as error:
+            raise self._failure("mark", name, error) from error
+
     def drop(self, name: TargetName) -> None:
         """Delete the table's folder."""
         delete_folder(self._spark, self.path(name))

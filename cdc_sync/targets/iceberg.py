@@ -180,6 +180,13 @@ class IcebergTarget:
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Append no file: a snapshot of the same files, with the marker."""
+        try:
+            self._load(name).newFastAppend().set(PROPERTY, progress.to_text()).commit()
+        except Py4JJavaError as error:
+            raise self._failure("mark", name, error) from error
+
     def drop(self, name: TargetName) -> None:
         """Take the table out of the catalogue, and then delete its files."""
         identifier = self._identifier(name)

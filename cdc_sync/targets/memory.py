@@ -197,6 +197,10 @@ class MemoryTarget:
         """Remove all rows."""
         self._tables[name].commit({}, progress)
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Keep the rows."""
+        self._tables[name].commit(self._tables[name].rows, progress)
+
     def drop(self, name: TargetName) -> None:
         """Forget the table."""
         with self._lock:

@@ -173,6 +173,13 @@ class ParquetTarget:
             now = _present(table)
             table.commit(now, replace(_following(now), progress=progress), None)
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Say something else of the same files."""
+        with _telling("mark", name):
+            table = self.table(name)
+            now = _present(table)
+            table.restamp(now, replace(_following(now), progress=progress))
+
     def drop(self, name: TargetName) -> None:
         """Take the table away from readers, then delete its files."""
         with _telling("drop", name):

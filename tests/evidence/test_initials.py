@@ -12,6 +12,7 @@ from cdc_sync.evidence.initials import told_initial
 from cdc_sync.schema.initial import InitialValue, Known, Unknown
 from cdc_sync.schema.observed import ObservedColumn
 from cdc_sync.schema.types import BINARY, FLOAT64, INT32, STRING, DataType, DecimalType
+from tests.evidence.ddl_schema_changes import change, replayed, table
 
 T = TableId(database="inv", schema="public", table="t")
 ADDED = LoggedColumn(name="n", token=Token(era="pg", number=(1, 2)), type="integer", default=True, missing="5")
@@ -102,3 +103,14 @@ def test_a_long_value_is_shown_in_part() -> None:
 
     assert isinstance(found, Unknown)
     assert len(found.reason) < 140
+
+
+def test_a_generated_column_of_mysql_has_values_that_no_event_tells() -> None:
+    """Rows that come show it, VIRTUAL or STORED; those that are there compute it from then on, and nothing is sent."""
+    found = replayed(
+        change(10, "create table t (a int)", {"t": "a"}),
+        change(20, "alter table t add n int as (a * 2) virtual, add c int", {"t": "a n c"}),
+    ).log()
+    behind = SourcePosition(kind="binlog", parts=(1, 30, 0))
+    shown = (told_initial([found], table("t"), behind, replace(SHOWN, name=name)) for name in ("n", "c"))
+    assert list(shown) == [UNSEEN, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
@@ -76,17 +77,24 @@ class ToldTable(SourceTable):
             "cluster": None,
             "tag": "DROP TABLE",
             "schema": "public",
-            "table": "t",
+            "table": self.id.table,
             "relid": self._relid,
-            "query": "drop table t",
+            "query": f"drop table {self.id.table}",
         }
         self._message("cdc_sync", content)
+
+    def rename_to(self, name: str) -> None:
+        """ALTER TABLE … RENAME TO: the same table, whose events have another name and another topic from then on."""
+        old, self.id = self.id.table, replace(self.id, table=name)
+        self.topic = f"{self.topic.removesuffix(old)}{name}"
+        self._written_for = None
+        self.tell(f"alter table {old} rename to {name}")
 
     def tell(self, query: str, *, tag: str = "ALTER TABLE") -> None:
         """Write what the trigger does behind a command: all columns as they are now."""
         content: dict[str, object] = {
             "tag": tag,
-            "object": "public.t",
+            "object": f"public.{self.id.table}",
             "relid": str(self._relid),
             "cols": [
                 {"attnum": number, "name": name, "type": self._types.get(name, "text"), "notnull": False}

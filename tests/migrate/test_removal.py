@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_sync.migrate.capabilities import FORMATS
-from cdc_sync.migrate.removal import why_not_removed
+from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
 
 
 def reason(format_: str, answer: str, warehouse: str, catalog: str = "jdbc") -> str | None:
@@ -23,6 +23,16 @@ def test_folders_are_moved_in_one_step_where_the_file_system_does_so(answer: str
         assert {reason(name, answer, warehouse) for name in FORMATS} == {None}
     for warehouse in ("s3://lake", "s3a://lake", "gs://lake", "abfss://c@a/lake"):
         assert {name for name in FORMATS if reason(name, answer, warehouse) is not None} == {"delta", "hudi"}
+
+
+def test_a_target_follows_where_it_can_be_archived_and_stays_anywhere() -> None:
+    for warehouse in ("/lake", "hdfs://name/lake", "s3://lake"):
+        for name in FORMATS:
+            for catalog in ("jdbc", "hadoop"):
+                place = {"catalog": catalog, "warehouse": warehouse}
+                archived = why_not_removed(FORMATS[name], "archive", **place)
+                assert (why_not_renamed(FORMATS[name], "follow", **place) is None) == (archived is None)
+                assert why_not_renamed(FORMATS[name], "stay", **place) is None
 
 
 def test_a_catalogue_of_folders_drops_and_does_not_rename() -> None:

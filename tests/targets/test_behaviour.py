@@ -178,6 +178,29 @@ def test_an_archived_table_keeps_its_rows_under_its_other_name(lake: Lake) -> No
     assert lake.target.read(into, BEFORE, [1]).count() == 1
 
 
+def test_a_table_that_was_renamed_goes_on_under_its_other_name(lake: Lake) -> None:
+    """Marked and stamped anew without a row or column being changed, then changed, then renamed back."""
+    old, new = lake.name, replace(lake.name, name=f"{lake.name.name}_renamed")
+    behind = replace(PROGRESS, version=5, offsets={"t": {0: 9}})
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW], progress=PROGRESS)
+    lake.target.archive(old, new)
+    stamp = Migration(version=5, schema=BEFORE, steps=(AlterTable(steps=()),))
+    for _ in range(2):
+        lake.target.migrate(new, stamp, behind)
+        lake.target.mark(new, behind)
+    state = lake.target.state(new)
+    assert state is not None
+    assert (state.version, state.progress) == (5, behind)
+    lake.name = new
+    assert lake.rows() == [ROW]
+    lake.write(BEFORE, [{**ROW, "id": 1, "created": False}, {**ROW, "id": 2}], progress=behind)
+    lake.target.archive(new, old)
+    lake.name = old
+    lake.write(BEFORE, [{"id": 1, "deleted": True}], progress=behind)
+    assert lake.rows() == [{**ROW, "id": 2}]
+
+
 def test_changed_and_deleted_rows_are_truncated_too(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW, {"id": 2}, {"id": 3}], append=True)
