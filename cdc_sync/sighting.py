@@ -22,7 +22,7 @@ class Sighting:
         holds_default: columns whose value in this very event equals their default.
         betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
-            snapshot.
+            snapshot; not looked up, and false, if this one was read by a snapshot.
         commit: of the event's transaction, None if the event does not tell it.
     """
 

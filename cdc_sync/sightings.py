@@ -13,18 +13,20 @@ from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_hold
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
-from cdc_sync.kafka import Record
+from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.limits import too_long, too_much
 from cdc_sync.naming import Route
 from cdc_sync.readings import with_declared_key
 from cdc_sync.samples import Sample, read_sample
-from cdc_sync.schemabook import KnownSchema
+from cdc_sync.schemabook import KnownSchema, SchemaBook
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, survey
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_AHEAD = 50
+_LOOK_BACK = 16
+_OF_THE_LOG = ("c", "u", "d", "t")
 
 
 def sightings_of(
@@ -56,7 +58,7 @@ def sightings_of(
             opaque_key=known.key_schema is None and record.key is not None,
             holds_default=first_row_holds_default(known.schema, event.row),
             betrays_default=first_row_betrays_default(known.schema, event.row),
-            before_seen_in_stream=_was_streamed(context, before, stretch),
+            before_seen_in_stream=source.op != "r" and _was_streamed(context, before, stretch),
             commit=source.commit,
         )
         found.append(sighting)
@@ -119,8 +121,33 @@ def _was_streamed(context: Context, before: _InEffect | None, stretch: Stretch) 
     )
     if not between.size:
         return False
+    found = streamed_shortly_before(context.kafka, context.book, between, stretch.table)
+    if found is not None:
+        return found
     records = context.read((between,))
-    return seen_in_stream(records, events_in(context, records), stretch.table)
+    with context.codegen.of_rows(between.size):
+        return seen_in_stream(records, events_in(context, records), stretch.table)
+
+
+def streamed_shortly_before(kafka: KafkaClient, book: SchemaBook, between: OffsetRange, table: TableId) -> bool | None:
+    """Whether the last records of a range hold an event of the table from the log; None if they do not tell.
+
+    They mostly do, and are read sooner than a query is planned.
+    """
+    start = max(between.start, between.end - _LOOK_BACK)
+    records = kafka.read(between.topic, between.partition, start, between.end)
+    is_all = start == between.start and bool(records) and records[0].offset == start
+    for record in reversed(records):
+        if not record.value:
+            continue
+        try:
+            source = read_sample(book, record).source
+        except WireError:
+            is_all = False
+            continue
+        if source.table == table and source.op in _OF_THE_LOG:
+            return True
+    return False if is_all else None
 
 
 def survey_with(

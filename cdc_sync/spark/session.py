@@ -17,6 +17,7 @@ from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
 from cdc_sync.spark.formats import CLASSES, format_settings, jar_sets
 from cdc_sync.spark.gateway import remember_names
+from cdc_sync.spark.rules import rules_left_out
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable: set where `spark-submit` started the JVM and then this process."""
@@ -46,7 +47,7 @@ def build_session(config: Config) -> SparkSession:
 
 def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration's settings, those the job relies on, and defaults where nothing is `given`."""
-    defaults = {key: value for key, value in _defaults().items() if key not in given}
+    defaults = {key: value for key, value in _defaults(config.target).items() if key not in given}
     return defaults | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
 
 
@@ -72,7 +73,7 @@ _REQUIRED = {
 }
 
 
-def _defaults() -> dict[str, str]:
+def _defaults(target: Target) -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -85,6 +86,8 @@ def _defaults() -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # What Spark infers from many aliases grows exponentially: planning a table of all types took minutes.
         "spark.sql.constraintPropagation.enabled": "false",
+        "spark.sql.optimizer.excludedRules": ",".join(rules_left_out(target)),
+        "spark.sql.optimizer.enableCsvExpressionOptimization": "false",
         # Spark's list without Kafka, whose old source makes two copies of every record on its way.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
         # Row structs of wide tables are part of plans; printing them costs more than the batch.
@@ -92,6 +95,10 @@ def _defaults() -> dict[str, str]:
         # Spark keeps 100 compiled classes: with some dozens of tables each batch would write and compile them all anew.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.streaming.numRecentProgressUpdates": "5",
+        # Where the checkpoint lies on a disk, Spark's choice runs `readlink` two dozen times for each batch.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+        ),
     }
 
 
