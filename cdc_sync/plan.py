@@ -21,8 +21,8 @@ from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
 from cdc_sync.evidence.drops import ToldDrop, first_drop
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
-from cdc_sync.evidence.retyping import told_retyping
 from cdc_sync.evidence.renames import ToldRename
+from cdc_sync.evidence.retyping import told_retyping
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.joins import versions_of_joins

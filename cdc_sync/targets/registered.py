@@ -82,6 +82,10 @@ class RegisteredTarget:
         """Empty the table, which its entry does not show."""
         self._target.truncate(name, progress)
 
+    def mark(self, name: TargetName, progress: Progress) -> None:
+        """Commit the progress, which its entry does not show."""
+        self._target.mark(name, progress)
+
     def drop(self, name: TargetName) -> None:
         """Take the entry away before the files, so that nobody is sent where nothing is."""
         self._unregister(name)
