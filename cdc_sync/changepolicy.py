@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from cdc_sync.memberpolicy import wanted_members
 from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Unproven
 from cdc_sync.schema.changes import (
@@ -18,6 +19,15 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.members import (
+    AddMember,
+    DropMember,
+    RenameMember,
+    UpdateKeyType,
+    UpdatePartType,
+    member_changes,
+    path_text,
+)
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.schema.policy import Policy
 
@@ -35,13 +45,15 @@ class Wanted:
     Attributes:
         seen: what the event shows, without columns that are not wanted.
         alignment: about `seen`; columns that are to be kept stand among the unproven ones.
-        ignored: names that are not in `seen`.
-        evidence: why columns are kept or left out.
+        ignored: names that are not in `seen`; of members of structs, their paths.
+        kept: paths of members that only `seen` still has.
+        evidence: why columns and members are kept or left out.
     """
 
     seen: ObservedSchema
     alignment: Alignment
     ignored: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -61,11 +73,31 @@ def refused_by_policy(
                 return _asked(f"column {name!r} is gone", "drop_column")
             case RenameColumn(old=old, new=new) if policy.rename_column == "pause":
                 return _asked(f"column {old!r} was renamed to {new!r}", "rename_column")
-            case UpdateColumnType(id=id_) if policy.change_type == "pause":
-                return _asked(f"column {before.column(id_).name!r} has another type", "change_type")
+            case UpdateColumnType(id=id_):
+                asked = _asked_inside(before.column(id_).name, change, policy)
+                if asked is not None:
+                    return asked
             case ChangePrimaryKey(new=new) if policy.change_key == "pause":
                 names = ", ".join(after.column(id_).name for id_ in new)
                 return _asked(f"the key is ({names}) now", "change_key")
+            case _:
+                continue
+    return None
+
+
+def _asked_inside(column: str, change: UpdateColumnType, policy: Policy) -> Refused | None:
+    """Refuse the first change inside a column: of members as of columns."""
+    for part in member_changes(change.old, change.new):
+        match part:
+            case AddMember(parent=parent, field=field) if policy.add_column == "pause":
+                return _asked(f"member {path_text(column, (*parent, field.name))!r} was added", "add_column")
+            case DropMember(parent=parent, field=field) if policy.drop_column == "pause":
+                return _asked(f"member {path_text(column, (*parent, field.name))!r} was dropped", "drop_column")
+            case RenameMember(parent=parent, old=old, new=new) if policy.rename_column == "pause":
+                return _asked(f"member {path_text(column, (*parent, old))!r} was renamed to {new!r}", "rename_column")
+            case UpdatePartType(path=path) | UpdateKeyType(path=path) if policy.change_type == "pause":
+                what = f"part {path_text(column, path)!r}" if path else f"column {column!r}"
+                return _asked(f"{what} has another type", "change_type")
             case _:
                 continue
     return None
@@ -79,8 +111,10 @@ def _asked(what: str, setting: str) -> Refused:
 
 
 def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, policy: Policy) -> Wanted | Refused:
-    """Keep columns that the source dropped, and leave out those it added, where the operator wants it so."""
-    kept = Wanted(seen=seen, alignment=alignment)
+    """Keep columns that the source dropped, and leave out those it added, where the operator wants it; members too."""
+    kept = _inside(before, seen, alignment, policy)
+    if isinstance(kept, Refused):
+        return kept
     if policy.drop_column == "keep":
         kept = _with_dropped(kept, before)
     if policy.add_column != "ignore":
@@ -100,6 +134,35 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
             remedy="set policy.add_column: apply",
         )
     return _without(kept, frozenset(alignment.added), tuple(names))
+
+
+def _inside(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, policy: Policy) -> Wanted | Refused:
+    """Do for members of structs what `wanted` does for columns."""
+    columns = list(seen.columns)
+    found = Wanted(seen=seen, alignment=alignment)
+    for id_, index in alignment.same:
+        column = seen.columns[index]
+        members = wanted_members(column.name, before.column(id_).type, column.type, policy)
+        if isinstance(members, Refused):
+            return members
+        columns[index] = replace(column, type=members.type)
+        evidence = (
+            *(Evidence(subject=path, kind=KEPT, text=_MEMBER_KEPT) for path in members.kept),
+            *(Evidence(subject=path, kind=IGNORED, text=_LEFT_OUT) for path in members.ignored),
+            *(Evidence(subject=path, kind="unproven", text=_MEMBER_SPLIT) for path in members.split),
+        )
+        found = replace(
+            found,
+            ignored=(*found.ignored, *members.ignored),
+            kept=(*found.kept, *members.kept),
+            evidence=(*found.evidence, *evidence),
+        )
+    return replace(found, seen=replace(seen, columns=tuple(columns)))
+
+
+_LEFT_OUT = "its values are left out: policy.add_column is ignore"
+_MEMBER_KEPT = "kept, and NULL in rows that are written from now on; gone at the source: policy.drop_column is keep"
+_MEMBER_SPLIT = "dropped with its data; another one came in the same struct, and nothing proves a rename inside of one"
 
 
 def _with_dropped(given: Wanted, before: InternalSchema) -> Wanted:
@@ -122,7 +185,7 @@ def _with_dropped(given: Wanted, before: InternalSchema) -> Wanted:
     evidence = tuple(
         Evidence(subject=live[id_], kind=KEPT, text=f"kept with its data, gone at the source: {reason}") for id_ in kept
     )
-    return replace(given, alignment=alignment, evidence=evidence)
+    return replace(given, alignment=alignment, evidence=(*given.evidence, *evidence))
 
 
 def _without(given: Wanted, indexes: frozenset[int], names: tuple[str, ...]) -> Wanted:
@@ -137,6 +200,11 @@ def _without(given: Wanted, indexes: frozenset[int], names: tuple[str, ...]) -> 
         evidence=tuple(item for item in given.alignment.evidence if item.subject not in names),
     )
     seen = replace(given.seen, columns=tuple(given.seen.columns[index] for index in left))
-    text = "its values are left out: policy.add_column is ignore"
-    evidence = tuple(Evidence(subject=name, kind=IGNORED, text=text) for name in names)
-    return replace(given, seen=seen, alignment=alignment, ignored=names, evidence=(*given.evidence, *evidence))
+    evidence = tuple(Evidence(subject=name, kind=IGNORED, text=_LEFT_OUT) for name in names)
+    return replace(
+        given,
+        seen=seen,
+        alignment=alignment,
+        ignored=(*given.ignored, *names),
+        evidence=(*given.evidence, *evidence),
+    )

@@ -29,6 +29,17 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.members import (
+    AddMember,
+    DropMember,
+    MemberChange,
+    MoveMember,
+    Path,
+    RenameMember,
+    UpdateKeyType,
+    UpdatePartType,
+    member_changes,
+)
 from cdc_sync.schema.partitioning import Partitioning, field_text
 from cdc_sync.wording import literal_text, type_text
 
@@ -120,37 +131,62 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
 
 
 def _altered(table: str, steps: Iterable[tuple[InternalSchema, SchemaChange]]) -> Iterable[str]:
-    clauses = (clause for before, change in steps if (clause := _clause(before, change)) is not None)
-    return [f"ALTER TABLE {table} {clause}" for clause in clauses]
+    return [f"ALTER TABLE {table} {clause}" for before, change in steps for clause in _clauses(before, change)]
 
 
 def _partition_fields(verb: str, of: Partitioning, without: Partitioning) -> Iterable[str]:
     return [f"{verb} PARTITION FIELD {field_text(item)}" for item in of.fields if item not in without.fields]
 
 
-def _clause(before: InternalSchema, change: SchemaChange) -> str | None:
-    """Return what follows ALTER TABLE, None for what is only recorded."""
+def _inside(column: str, change: MemberChange) -> str:
+    """Return what follows ALTER TABLE for one change inside a column, or of its whole type."""
+
+    def named(path: Path) -> str:
+        return ".".join(_quoted(name) for name in (column, *path))
+
+    match change:
+        case AddMember(parent=parent, field=field, after=after):
+            return f"ADD COLUMN {named((*parent, field.name))} {type_text(field.type)} {_behind(after)}"
+        case DropMember(parent=parent, field=field):
+            return f"DROP COLUMN {named((*parent, field.name))}"
+        case RenameMember(parent=parent, old=old, new=new):
+            return f"RENAME COLUMN {named((*parent, old))} TO {_quoted(new)}"
+        case UpdatePartType(path=path, new=type_) | UpdateKeyType(path=path, new=type_):
+            return f"ALTER COLUMN {named(path)} TYPE {type_text(type_)}"
+        case MoveMember(parent=parent, name=name, after=after):
+            return f"ALTER COLUMN {named((*parent, name))} {_behind(after)}"
+        case _:
+            assert_never(change)
+
+
+def _clauses(before: InternalSchema, change: SchemaChange) -> tuple[str, ...]:
+    """Return what follows ALTER TABLE, once for each change inside a column; nothing for what is only recorded."""
     match change:
         case AddColumn(column=column, after=after):
-            return f"ADD COLUMN {_quoted(column.name)} {type_text(column.type)} {_place(before, after)}"
+            return (f"ADD COLUMN {_quoted(column.name)} {type_text(column.type)} {_place(before, after)}",)
         case DropColumn(column=column) | JoinColumn(column=column):
-            return f"DROP COLUMN {_quoted(column.name)}"
+            return (f"DROP COLUMN {_quoted(column.name)}",)
         case RenameColumn(old=old, new=new):
-            return f"RENAME COLUMN {_quoted(old)} TO {_quoted(new)}"
-        case UpdateColumnType(id=id_, new=type_):
-            return f"ALTER COLUMN {_quoted(before.column(id_).name)} TYPE {type_text(type_)}"
+            return (f"RENAME COLUMN {_quoted(old)} TO {_quoted(new)}",)
+        case UpdateColumnType(id=id_, old=old_type, new=new_type):
+            name = before.column(id_).name
+            return tuple(_inside(name, part) for part in member_changes(old_type, new_type))
         case UpdateColumnComment(id=id_, new=comment):
-            return f"ALTER COLUMN {_quoted(before.column(id_).name)} COMMENT {literal_text(comment)}"
+            return (f"ALTER COLUMN {_quoted(before.column(id_).name)} COMMENT {literal_text(comment)}",)
         case MoveColumn(id=id_, new_after=after):
-            return f"ALTER COLUMN {_quoted(before.column(id_).name)} {_place(before, after)}"
+            return (f"ALTER COLUMN {_quoted(before.column(id_).name)} {_place(before, after)}",)
         case UpdateColumnNullability() | UpdateColumnDefault() | RetireColumn() | ReviveColumn() | ChangePrimaryKey():
-            return None
+            return ()
         case _:
             assert_never(change)
 
 
 def _place(before: InternalSchema, after: int | None) -> str:
-    return "FIRST" if after is None else f"AFTER {_quoted(before.column(after).name)}"
+    return _behind(None if after is None else before.column(after).name)
+
+
+def _behind(name: str | None) -> str:
+    return "FIRST" if name is None else f"AFTER {_quoted(name)}"
 
 
 def _quoted(name: str) -> str:

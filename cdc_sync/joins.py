@@ -22,7 +22,7 @@ from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import without_ids
+from cdc_sync.schema.types import NESTED, without_ids
 from cdc_sync.wording import type_text
 
 
@@ -133,7 +133,8 @@ def join_version(history: History, join: Join, capabilities: Capabilities) -> Ve
         return refused
     after = _joined_schema(head.schema, kept, joined)
     types = kept.type, after.column(kept.id).type
-    if not can_change_in_place(capabilities, *types):
+    # What widens inside a column, or gets other members, cannot be filled from the other one in a statement.
+    if not can_change_in_place(capabilities, *types) or (isinstance(types[0], NESTED) and types[0] != types[1]):
         return Refused(
             reason=f"only columns of one type can be joined, or a narrower one with a wider one: {join.old!r} is a "
             f"{type_text(types[0])}, {join.new!r} a {type_text(types[1])}",

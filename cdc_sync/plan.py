@@ -30,7 +30,7 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
-from cdc_sync.planreasons import considered, initial_values, kept_evidence, left_out
+from cdc_sync.planreasons import considered, initial_values, kept_evidence, left_out, untold, wanted_again
 from cdc_sync.refused import (
     Refused,
     contradiction,
@@ -358,7 +358,9 @@ def _next(
     if not changes:
         interrupted = any(is_interrupted(history.shown, log, sighting.position) for log in logs)
         renewed = aligned.read is not None and aligned.read.renewed
-        said = choice.evidence if not excluded.issuperset(choice.ignored) else ()
+        told = untold(choice, history)
+        is_new = not excluded.issuperset(choice.ignored) or any(item.subject in choice.kept for item in told)
+        said = told if is_new else ()
         said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(
@@ -386,9 +388,10 @@ def _next(
         *choice.alignment.evidence,
         *kept_evidence(head.schema, whole),
         *considered(head.schema, seen, aligned.facts, whole),
-        *choice.evidence,
+        *untold(choice, history),
         *reasons,
         *types.evidence,
+        *(() if route.append else wanted_again(changes, head.schema, excluded)),
     )
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cdc_sync.changepolicy import IGNORED
+from cdc_sync.changepolicy import IGNORED, KEPT, Wanted
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.initials import told_initial
 from cdc_sync.history.history import History
@@ -13,16 +13,39 @@ from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.align import align
 from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts
+from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import Default, InternalSchema
+from cdc_sync.schema.members import AddMember, member_changes, path_text
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
 
 
 def left_out(history: History) -> frozenset[str]:
-    """Return the names of columns whose values were left out at any time."""
+    """Return the names of columns, and the paths of members, whose values were left out at any time."""
     said = (item for version in history.versions for item in version.evidence)
     return frozenset(item.subject for item in said if item.kind == IGNORED)
+
+
+def untold(choice: Wanted, history: History) -> tuple[Evidence, ...]:
+    """Return why columns and members are kept or left out, without members that the history says are kept."""
+    told = {item.subject for version in history.versions for item in version.evidence if item.kind == KEPT}
+    return tuple(item for item in choice.evidence if item.subject not in choice.kept or item.subject not in told)
+
+
+def wanted_again(
+    changes: Iterable[SchemaChange], before: InternalSchema, left_out: frozenset[str]
+) -> Iterator[Evidence]:
+    """Mark columns with a new member whose values were left out before: nobody knows what existing rows hold in it."""
+    for change in changes:
+        if not isinstance(change, UpdateColumnType):
+            continue
+        column = before.column(change.id).name
+        for part in member_changes(change.old, change.new):
+            path = path_text(column, (*part.parent, part.field.name)) if isinstance(part, AddMember) else ""
+            if path in left_out:
+                text = f"existing rows read NULL in {path}: its values were left out for a time, by policy.add_column"
+                yield Evidence(subject=column, kind=NEEDS_RESYNC, text=text)
 
 
 def kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidence, ...]:

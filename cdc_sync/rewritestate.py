@@ -16,7 +16,7 @@ class UnconvertedValue:
 
     Attributes:
         key: what the row is found by, as text: its key's columns, or the record that a changelog's row is.
-        value: as Spark writes it, bytes in base64.
+        value: as Spark writes it, bytes in base64; of a column of structs, whose other parts are kept, all as JSON.
     """
 
     key: Mapping[str, str]

@@ -12,8 +12,10 @@ from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, Type
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN, Evidence
+from cdc_sync.schema.casts import cast_between, needs_cast
 from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.members import UpdateKeyType, UpdatePartType, changes_shape_only, member_changes, path_text
 from cdc_sync.schema.retyping import By, Retyping
 from cdc_sync.wording import type_text
 
@@ -65,8 +67,9 @@ def type_changes(
                 retyping = told(change.id)
                 if retyping is not None and retyping.by is By.EXPRESSION:
                     marked.append((change.id, f"existing values were widened, {types}; {_by_expression(retyping)}"))
-            case Rewrite(cast=cast):
-                rule = "each has the same value" if cast is None else cast.rule
+            case Rewrite():
+                rules = tuple(_rules(name, change))
+                rule = "; ".join(rules) or "each has the same value"
                 evidence.append(
                     Evidence(subject=name, kind="rewrite", text=f"existing values are converted, {types}: {rule}")
                 )
@@ -74,7 +77,7 @@ def type_changes(
                 if retyping is not None and retyping.by is By.EXPRESSION:
                     reason = f"existing values were converted by rule, {types}; {_by_expression(retyping)}"
                     marked.append((change.id, reason))
-                elif cast is not None and kind == "postgresql" and (retyping is None or retyping.by is By.UNKNOWN):
+                elif rules and kind == "postgresql" and (retyping is None or retyping.by is By.UNKNOWN):
                     marked.append((change.id, f"existing values were converted by rule, {types}; {_USING}"))
             case SideColumn(reason=reason):
                 sides[change.id] = reason
@@ -100,6 +103,15 @@ def _by_expression(retyping: Retyping) -> str:
     return f"the source changed them by an expression of its own: {retyping.statement}"
 
 
+def _rules(column: str, change: UpdateColumnType) -> Iterator[str]:
+    """Say what becomes of the values that do not just widen; which part they are of, if it is not the whole column."""
+    for part in member_changes(change.old, change.new):
+        if isinstance(part, (UpdatePartType, UpdateKeyType)) and needs_cast(part.old, part.new):
+            cast = cast_between(part.old, part.new)
+            rule = "part by part" if cast is None else cast.rule
+            yield f"{path_text(column, part.path)}: {rule}" if part.path else rule
+
+
 _USING = "no event tells whether the source did so by an expression of its own (USING)"
 
 
@@ -109,7 +121,9 @@ def _decided(
     for change in changes:
         if isinstance(change, UpdateColumnType):
             key = before.primary_key
-            identifies = not route.append and (change.id in key or not key)
+            # Without a key, rows that differ in a member that went are copies of one row, at the source too.
+            whole = not key and not changes_shape_only(change.old, change.new)
+            identifies = not route.append and (change.id in key or whole)
             policy = route.policy.incompatible_types
             yield change, decide_type_change(capabilities, policy, change.old, change.new, identifies=identifies)
 

@@ -23,6 +23,17 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import Column, Default, InternalSchema
+from cdc_sync.schema.members import (
+    AddMember,
+    DropMember,
+    MemberChange,
+    MoveMember,
+    RenameMember,
+    UpdateKeyType,
+    UpdatePartType,
+    member_changes,
+    path_text,
+)
 from cdc_sync.schema.types import (
     BinaryType,
     BooleanType,
@@ -109,7 +120,10 @@ def change_text(change: SchemaChange, names: Mapping[int, str]) -> str:
         case RenameColumn(old=old, new=new):
             return f"rename column {old} to {new}"
         case UpdateColumnType(id=id_, old=old_type, new=new_type):
-            return f"change type of column {names[id_]} from {type_text(old_type)} to {type_text(new_type)}"
+            parts = member_changes(old_type, new_type)
+            if any(isinstance(part, UpdatePartType) and not part.path for part in parts):
+                return f"change type of column {names[id_]} from {type_text(old_type)} to {type_text(new_type)}"
+            return f"change column {names[id_]}: " + ", ".join(member_text(names[id_], part) for part in parts)
         case UpdateColumnNullability(id=id_, new=optional):
             return f"{'allow' if optional else 'forbid'} NULL in column {names[id_]}"
         case UpdateColumnComment(id=id_, new=comment):
@@ -124,6 +138,24 @@ def change_text(change: SchemaChange, names: Mapping[int, str]) -> str:
             return f"fill column {name} again, which the source has again"
         case ChangePrimaryKey(old=old_key, new=new_key):
             return f"change primary key from {_key(old_key, names)} to {_key(new_key, names)}"
+        case _:
+            assert_never(change)
+
+
+def member_text(column: str, change: MemberChange) -> str:
+    """Put one change inside a column in words, with the path of what it is about: `lines.element.qty`."""
+    match change:
+        case AddMember(parent=parent, field=field, after=after):
+            place = "first" if after is None else f"after {after}"
+            return f"add {path_text(column, (*parent, field.name))} {type_text(field.type)} {place}"
+        case DropMember(parent=parent, field=field):
+            return f"drop {path_text(column, (*parent, field.name))} {type_text(field.type)}"
+        case RenameMember(parent=parent, old=old, new=new):
+            return f"rename {path_text(column, (*parent, old))} to {new}"
+        case UpdatePartType(path=path, old=old, new=new) | UpdateKeyType(path=path, old=old, new=new):
+            return f"change type of {path_text(column, path)} from {type_text(old)} to {type_text(new)}"
+        case MoveMember(parent=parent, name=name, after=after):
+            return f"move {path_text(column, (*parent, name))} {'first' if after is None else f'after {after}'}"
         case _:
             assert_never(change)
 

@@ -14,6 +14,17 @@ from cdc_sync.schema.changes import (
     RenameColumn,
     SchemaChange,
 )
+from cdc_sync.schema.members import (
+    AddMember,
+    DropMember,
+    MemberChange,
+    MoveMember,
+    RenameMember,
+    UpdateKeyType,
+    UpdatePartType,
+    member_changes,
+    shared_parts,
+)
 from cdc_sync.schema.types import (
     DataType,
     DecimalType,
@@ -42,7 +53,7 @@ class Capabilities:
         format: its name, for messages.
         promotions: type changes done in place.
         widens_nested: they are done in place in the parts of lists, maps and structs too.
-        rewritten: other kinds of change that are only done by rewriting the rows.
+        rewritten: other kinds of change, of columns and inside them, that are only done by rewriting the rows.
         adds_last: a new column is done in place only behind all others.
         by_path: tables are folders, which no catalogue names.
         repartitions: a table that has rows can be partitioned in another way, without touching them.
@@ -54,7 +65,7 @@ class Capabilities:
     format: str
     promotions: frozenset[Promotion]
     widens_nested: bool = True
-    rewritten: frozenset[type[SchemaChange]] = frozenset()
+    rewritten: frozenset[type[SchemaChange | MemberChange]] = frozenset()
     adds_last: bool = False
     by_path: bool = False
     repartitions: bool = False
@@ -63,6 +74,7 @@ class Capabilities:
     tables: NameRules = ANY_NAME
 
 
+_MEMBERS = (AddMember, DropMember, RenameMember, MoveMember)
 # Names of tables become folders: with `/` or `..` one would lie inside another or outside the warehouse; what stands
 # behind `?` or `#` is cut off by S3 and by readers that parse locations as URIs.
 _FOLDERS = NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255)
@@ -71,6 +83,8 @@ ICEBERG = Capabilities(
     repartitions=True,
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
     promotions=frozenset(Promotion),
+    # A member is renamed in no event; where ids say so all the same, names in the middle may collide.
+    rewritten=frozenset((RenameMember,)),
     columns=NameRules(
         # `MetadataColumns` and `Partitioning`: a table with such a column can be made, and then not be read or merged.
         reserved=frozenset(
@@ -86,6 +100,7 @@ DELTA = Capabilities(
     # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
     # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
     promotions=frozenset((Promotion.WITHIN_INT32,)),
+    rewritten=frozenset((RenameMember,)),
     # Delta's column mapping holds any name, and tells no two apart that differ only in case.
     columns=NameRules(folds_case=True),
     # Hadoop takes what stands before a colon for the scheme of a URI, and braces and brackets for a pattern.
@@ -101,7 +116,7 @@ HUDI = Capabilities(
     widens_nested=False,
     # Under its name a dropped column's values would come back, and a renamed one's would be gone; records are found by
     # a key that is computed from the key's values. Some readers can be set to find columns by their place.
-    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn, ChangePrimaryKey)),
+    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn, ChangePrimaryKey, *_MEMBERS)),
     adds_last=True,
     columns=NameRules(
         # Avro's rule for names; Hive and Presto know no upper and lower case. Source: Avro 1.11 specification, "Names".
@@ -124,7 +139,7 @@ PARQUET = Capabilities(
     promotions=frozenset((Promotion.WITHIN_INT32,)),
     # As in Hudi tables: found by its name, a dropped column would come back, a renamed one be gone; and readers that
     # are set to find columns by their place would mix them up.
-    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn)),
+    rewritten=frozenset((DropColumn, JoinColumn, RenameColumn, MoveColumn, *_MEMBERS)),
     adds_last=True,
     columns=NameRules(
         # Hive's text of a struct has no quotes, and its metastore knows no upper case. Source: `TypeInfoUtils` 2.3.
@@ -143,32 +158,41 @@ PARQUET = Capabilities(
     # for a table that is on its way out.
     tables=NameRules(plain=True, max_bytes=118),
 )
-MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion))
+MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion), rewritten=frozenset((RenameMember,)))
 FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)}
 """What each format that can be configured is able to do."""
 
 
 def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType) -> bool:
     """Tell whether a column of type `old` can become `new` without rewriting data."""
-    promotion = _promotion(old, new)
-    if promotion is not None:
-        return promotion in capabilities.promotions
-    match old, new:
-        case (ListType(), _) | (MapType(), _) | (StructType(), _) if not capabilities.widens_nested:
-            return old == new
-        case ListType(), ListType():
-            return can_change_in_place(capabilities, old.element, new.element)
-        case MapType(), MapType():
-            return old.key == new.key and can_change_in_place(capabilities, old.value, new.value)
-        case StructType(), StructType():
-            return len(old.fields) == len(new.fields) and all(
-                before.id == after.id
-                and before.name == after.name
-                and can_change_in_place(capabilities, before.type, after.type)
-                for before, after in zip(old.fields, new.fields, strict=True)
-            )
+    return _keeps_oldest(old, new) and all(_in_place(capabilities, change) for change in member_changes(old, new))
+
+
+def _in_place(capabilities: Capabilities, change: MemberChange) -> bool:
+    match change:
+        case UpdateKeyType():
+            return False
+        case UpdatePartType(path=path, old=old, new=new):
+            return _promotion(old, new) in capabilities.promotions and (not path or capabilities.widens_nested)
         case _:
-            return old == new
+            return type(change) not in capabilities.rewritten
+
+
+def _keeps_oldest(old: DataType, new: DataType) -> bool:
+    """Tell whether every struct keeps its oldest member, which is in every file.
+
+    Of a file that has no member of a struct, readers make a NULL of the whole struct, or fail (Iceberg's of Spark,
+    inside maps). Ids rise, and a rewrite writes every member to every file: so the lowest id stands for a member that
+    all files have as long as only others go in place.
+    """
+    parts = shared_parts(old, new)
+    if parts is None:
+        return True
+    if isinstance(old, StructType) and isinstance(new, StructType) and old.fields:
+        oldest = min(field.id for field in old.fields)
+        if all(field.id != oldest for field in new.fields):
+            return False
+    return all(_keeps_oldest(*part) for part in parts)
 
 
 def _promotion(old: DataType, new: DataType) -> Promotion | None:

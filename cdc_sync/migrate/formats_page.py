@@ -19,6 +19,7 @@ from cdc_sync.schema.changes import (
     SchemaChange,
     UpdateColumnComment,
 )
+from cdc_sync.schema.members import AddMember, DropMember, MemberChange, MoveMember
 
 _HEAD = """\
 # Table formats
@@ -30,6 +31,10 @@ evidence, the same policies, one behaviour suite (`tests/targets`). This page is
 *In place*: one commit of metadata, no row is touched. *Rewritten*: columns, rows, version and progress change in one
 commit, the state before is kept, and `cdc-sync rollback` brings it back; what is larger than `policy.rewrite_limit`
 asks first. Readers see the table before or after, never between.
+
+Members of structs change as columns do, also in elements of lists and in values of maps ([how](type-changes.md)). The
+oldest member of each struct stays in every file: of a file that has no member of a struct, Spark's reader of Delta
+gives NULL for all of it, and that of Iceberg loses a list's elements or fails at a map. So its going is a rewrite.
 """
 
 _CHANGES: tuple[tuple[str, type[SchemaChange]], ...] = (
@@ -38,6 +43,11 @@ _CHANGES: tuple[tuple[str, type[SchemaChange]], ...] = (
     ("move a column", MoveColumn),
     ("comment", UpdateColumnComment),
     ("another primary key", ChangePrimaryKey),
+)
+_MEMBERS: tuple[tuple[str, type[MemberChange]], ...] = (
+    ("add a member to a struct, anywhere", AddMember),
+    ("drop a member", DropMember),
+    ("move a member", MoveMember),
 )
 _NOTES = """\
 ## Iceberg
@@ -55,6 +65,10 @@ column's own value becomes the name of a folder: long texts want `truncate`. In 
 columns can be named too, such as `day(_cdc_ts)`. A column that the table does not have, or of a type that the transform
 does not take, pauses a new table; one that has rows stays partitioned as it is, and `status` says so
 ([why](decisions/0025-partitions-of-iceberg-tables.md)).
+
+Spark's reader of Iceberg goes wrong where a query asks for nothing of a list's or map's structs but members that a
+file is older than: `lines.note` is `[]` instead of a NULL for each line, and `tags['a'].note` fails. All of the column,
+or any query with `spark.sql.optimizer.nestedSchemaPruning.enabled=false`, reads what the table holds.
 
 ## Delta
 
@@ -100,6 +114,9 @@ def _table() -> Iterator[str]:
     for promotion in Promotion:
         yield _row(promotion.value, [_how(promotion in found.promotions) for found in shown])
     yield _row("the same inside lists, maps, structs", [_how(found.widens_nested) for found in shown])
+    for name, member in _MEMBERS:
+        yield _row(name, [_how(member not in found.rewritten) for found in shown])
+    yield _row("drop the oldest member of a struct", ["rewritten"] * len(shown))
     yield _row("any other type", ["rewritten"] * len(shown))
     yield _row("names of columns", [_names(found) for found in shown])
 

@@ -72,6 +72,24 @@ thousand of each are written down with their rows' keys (`unconverted/` among th
 before the rewrite is kept in the table (the tag `cdc_sync_before_rewrite`) until the next one. `cdc-sync rollback`
 brings it back. Events of the old type that come late take the same cast; one whose value has no place is set aside.
 
+## Inside structs, lists and maps
+
+A member of a struct is known by its name and has an id for as long as it lives, at any depth: in a struct, in a list's
+elements, in a map's values, as in `lines.element.address.street`.
+
+- A member that comes reads NULL in existing rows. One that goes takes its values with it; events from before that come
+  late have theirs left out. In another order, values follow the name. None of that is another type: it is done in place
+  or rewritten ([formats.md](formats.md)), whatever `incompatible_types` says.
+- Nothing in events tells a member with a new name from another one. It is a new one, and the old one goes with its
+  data; the history and a warning say so, and `unproven_rename: pause` asks first.
+- A member, element or value of another type is what a column of that type would be: widened, or each value by the cast
+  of the table below, and where one has no place, it alone is NULL. It counts for its column, and is written down with
+  all of the column's value. If one of them has no cast, the whole column goes by `side`.
+- The keys of a map are converted only if every key has a place and no two become one; else it is `side`.
+- `policy`: `add_column`, `drop_column` and `change_type` are said of members too ([modes.md](modes.md)).
+
+## Columns by which rows are found
+
 A column by which rows are found (of the key; every column of a table without one) is rewritten only if every value has
 a place and no two become one; else the table pauses. A target of more than `policy.rewrite_limit` bytes pauses first.
 """

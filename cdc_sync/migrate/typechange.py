@@ -9,11 +9,11 @@ from typing import TypeAlias
 from cdc_sync.migrate.capabilities import Capabilities, can_change_in_place
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.schema.alignment import Alignment, Unproven
-from cdc_sync.schema.casts import Cast, always_converts, cast_between, keeps_apart
+from cdc_sync.schema.casts import Cast, always_converts, cast_between, converts, keeps_apart
 from cdc_sync.schema.changes import AddColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.members import changes_shape_only
 from cdc_sync.schema.policy import IncompatibleTypes
-from cdc_sync.schema.promote import can_promote
 from cdc_sync.schema.types import DataType
 
 
@@ -24,7 +24,7 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """Existing rows are converted, by a cast; None if the type just widens."""
+    """Existing rows are converted, by a cast; None if the type just widens, or changes inside, part by part."""
 
     cast: Cast | None
 
@@ -51,15 +51,21 @@ def decide_type_change(
 ) -> TypeChange:
     """Decide what becomes of a column whose type changed at the source.
 
+    Members of structs that come, go or move are no other type: as columns that do so, they are rewritten where the
+    format cannot do it in place, whatever `policy` says of types.
+
     Args:
         identifies: rows are found by the column, so that no two of them may become one and no value may be missing.
     """
-    if can_change_in_place(capabilities, old, new):
+    stay_found = not identifies or keeps_apart(old, new)
+    if can_change_in_place(capabilities, old, new) and stay_found:
         return InPlace()
+    if changes_shape_only(old, new) and stay_found:
+        return Rewrite(cast=None)
     cannot = f"which {capabilities.format} cannot do in place"
     if policy == "pause":
         return Stop(reason=cannot)
-    convertible = can_promote(old, new) or cast_between(old, new) is not None
+    convertible = converts(old, new)
     if identifies:
         if policy == "rewrite" and convertible and always_converts(old, new) and keeps_apart(old, new):
             return Rewrite(cast=cast_between(old, new))

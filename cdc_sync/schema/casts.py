@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from cdc_sync.schema.members import UpdateKeyType, UpdatePartType, member_changes, shared_parts
 from cdc_sync.schema.promote import can_promote
 from cdc_sync.schema.types import (
     BinaryType,
@@ -18,7 +19,9 @@ from cdc_sync.schema.types import (
     DecimalType,
     FloatType,
     IntegerType,
+    MapType,
     StringType,
+    StructType,
     TimestampType,
 )
 
@@ -69,22 +72,47 @@ class Cast(Enum):
 def cast_between(old: DataType, new: DataType) -> Cast | None:
     """Return the cast that takes values of one type to another, None if there is none.
 
-    Between equal types there is none, and none to or from arrays, maps and structs.
+    Between equal types there is none, and none to or from arrays, maps and structs: their parts have casts of their
+    own, see `converts`.
     """
     if old == new:
         return None
     return _CASTS.get((type(old), type(new)))
 
 
+def converts(old: DataType, new: DataType) -> bool:
+    """Tell whether there is a way from one type to the other: it widens, takes a checked cast, or does so part by part.
+
+    Of structs only the members that both have count. The keys of a map must stay keys.
+    """
+    parts = shared_parts(old, new)
+    if parts is None:
+        return can_promote(old, new) or cast_between(old, new) is not None
+    if isinstance(old, MapType) and not (always_converts(*parts[0]) and keeps_apart(*parts[0])):
+        return False
+    return all(converts(*part) for part in parts)
+
+
 def needs_cast(old: DataType, new: DataType) -> bool:
-    """Tell whether values take a checked cast; else they widen, or only their members accept other NULLs."""
-    return not can_promote(old, new) and cast_between(old, new) is not None
+    """Tell whether values take a checked cast, or get other members; else they widen, or only accept other NULLs."""
+    return not can_promote(old, new) and converts(old, new)
+
+
+def casts_values(old: DataType, new: DataType) -> bool:
+    """Tell whether a value, or one inside it, takes a checked cast; not, if it widens or only gets other members."""
+    return any(
+        isinstance(change, (UpdatePartType, UpdateKeyType)) and not can_promote(change.old, change.new)
+        for change in member_changes(old, new)
+    )
 
 
 def always_converts(old: DataType, new: DataType) -> bool:
-    """Tell whether every value of `old` has a place in `new`, whatever it is."""
+    """Tell whether every value of `old` has a place in `new`, whatever it is; values of dropped members need none."""
     if can_promote(old, new):
         return True
+    parts = shared_parts(old, new)
+    if parts is not None:
+        return all(always_converts(*part) for part in parts)
     if isinstance(old, DecimalType) and isinstance(new, DecimalType):
         # Rounding may carry into one more digit.
         return old.precision - old.scale < new.precision - new.scale
@@ -96,6 +124,10 @@ def keeps_apart(old: DataType, new: DataType) -> bool:
     """Tell whether two different values of `old` are never one value of `new`, so that keys stay keys."""
     if can_promote(old, new):
         return True
+    parts = shared_parts(old, new)
+    if parts is not None:
+        lost = len(old.fields) - len(parts) if isinstance(old, StructType) else 0
+        return not lost and all(keeps_apart(*part) for part in parts)
     return cast_between(old, new) in _INJECTIVE
 
 

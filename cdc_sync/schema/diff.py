@@ -7,7 +7,6 @@ schema on the way is whole.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from cdc_sync.errors import SchemaError
@@ -27,6 +26,7 @@ from cdc_sync.schema.changes import (
 )
 from cdc_sync.schema.evolve import apply, left_neighbour
 from cdc_sync.schema.internal import Column, Default, InternalSchema
+from cdc_sync.schema.order import longest_run
 
 TEMPORARY_PREFIX = "__cdc_sync_tmp_"
 """Begins the name a column has in the middle of a cycle of renames."""
@@ -169,32 +169,13 @@ def _add(walk: _Walk) -> None:
 
 def _move(walk: _Walk) -> None:
     ids = [column.id for column in walk.now.columns]
-    staying = _longest_run(ids, [column.id for column in walk.after.columns])
+    staying = longest_run(ids, [column.id for column in walk.after.columns])
     after: int | None = None
     for column in walk.after.columns:
         if column.id not in staying:
             left = left_neighbour(walk.now, column.id)
             walk.take(MoveColumn(id=column.id, old_after=left, new_after=after))
         after = column.id
-
-
-def _longest_run(now: list[int], wanted: list[int]) -> set[int]:
-    """Return the largest set of ids that are in the wanted order already: the longest increasing subsequence."""
-    place = {id_: index for index, id_ in enumerate(wanted)}
-    tails: list[int] = []
-    ends: list[int] = []
-    before: dict[int, int | None] = {}
-    for id_ in now:
-        index = bisect_left(tails, place[id_])
-        before[id_] = ends[index - 1] if index else None
-        tails[index : index + 1] = [place[id_]]
-        ends[index : index + 1] = [id_]
-    staying: set[int] = set()
-    id_or_none = ends[-1] if ends else None
-    while id_or_none is not None:
-        staying.add(id_or_none)
-        id_or_none = before[id_or_none]
-    return staying
 
 
 def _change_key(walk: _Walk) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from cdc_sync.schema.casts import needs_cast
+from cdc_sync.schema.casts import casts_values, needs_cast
 from cdc_sync.schema.internal import Column, Default, InternalSchema
 from cdc_sync.schema.types import DataType
 
@@ -70,9 +70,17 @@ def _entry(old: Column | None, column: Column, types: Sequence[DataType]) -> Ent
 
 
 def _casts(types: Sequence[DataType]) -> tuple[DataType, ...]:
-    """Return the different types of a sequence, in order; none if no checked cast leads from one to the next."""
-    steps = tuple(type_ for type_, before in zip(types, (None, *types), strict=False) if type_ != before)
-    return steps if any(needs_cast(before, after) for before, after in pairwise(steps)) else ()
+    """Return the types that values go through; none if they just widen from the first to the last.
+
+    What only widens, or gets other members, takes one step from its beginning to its end: ids tell the same of both.
+    """
+    steps: list[DataType] = []
+    for type_ in types:
+        if len(steps) > 1 and not casts_values(steps[-2], steps[-1]) and not casts_values(steps[-1], type_):
+            steps.pop()
+        if not steps or type_ != steps[-1]:
+            steps.append(type_)
+    return tuple(steps) if any(needs_cast(before, after) for before, after in pairwise(steps)) else ()
 
 
 def without_initials(projection: Projection) -> Projection:

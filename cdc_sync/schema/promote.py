@@ -16,6 +16,7 @@ from cdc_sync.schema.types import (
     ListType,
     MapType,
     StructType,
+    without_ids,
 )
 
 MAX_PRECISION = 38
@@ -62,6 +63,23 @@ def can_promote(old: DataType, new: DataType) -> bool:
             )
         case _:
             return old == new
+
+
+def reads_as(shown: DataType, known: DataType) -> bool:
+    """Tell whether what an event shows can be read as a tracked type: it widens to it, members found by their names.
+
+    Members that only one of the two has are NULL, or left out, as columns are. Ids do not count.
+    """
+    match shown, known:
+        case ListType(), ListType():
+            return reads_as(shown.element, known.element)
+        case MapType(), MapType():
+            return without_ids(shown.key) == without_ids(known.key) and reads_as(shown.value, known.value)
+        case StructType(), StructType():
+            types = {field.name: field.type for field in shown.fields}
+            return all(reads_as(types[field.name], field.type) for field in known.fields if field.name in types)
+        case _:
+            return can_promote(shown, known)
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:

@@ -6,7 +6,7 @@ guarded. Sessions keep their time zone at UTC (`spark.session`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from pyspark.sql import Column
@@ -14,10 +14,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.schema.casts import Cast, cast_between, needs_cast
+from cdc_sync.schema.casts import Cast, always_converts, cast_between, needs_cast
+from cdc_sync.schema.members import named_as
 from cdc_sync.schema.promote import INTEGER_DIGITS, MAX_PRECISION
-from cdc_sync.schema.types import DataType, DecimalType, FloatType, IntegerType, TimestampType
-from cdc_sync.spark.conditions import first_of
+from cdc_sync.schema.types import (
+    NESTED,
+    DataType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    ListType,
+    MapType,
+    StructType,
+    TimestampType,
+    without_ids,
+)
+from cdc_sync.spark.conditions import any_of, first_of
 from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import to_spark
 
@@ -34,11 +46,39 @@ _TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", 
 def converted(value: Column, old: DataType, new: DataType) -> Column:
     """Return a value in another type; NULL if it has no place there.
 
+    Of a struct each member that both types have is converted by itself, as is each element of a list and each key and
+    value of a map: where one has no place, it alone is NULL.
+
     Args:
         value: of type `old`, or of one that it was read as and fits in.
         old: the tracked type it has.
         new: the one it is to have; where no checked cast leads to it, `old` widens to it.
     """
+    match old, new:
+        case StructType(), StructType():
+            return F.when(value.isNotNull(), F.struct(*_members(value, old, new)))
+        case ListType(), ListType():
+            return F.transform(value, lambda item: converted(item, old.element, new.element))
+        case MapType(), MapType():
+            if old.key != new.key:
+                value = F.transform_keys(value, lambda key, _: converted(key, old.key, new.key))
+            return F.transform_values(value, lambda _, item: converted(item, old.value, new.value))
+        case _:
+            return _converted_leaf(value, old, new)
+
+
+def _members(value: Column, old: StructType, new: StructType) -> Iterator[Column]:
+    """Return the members that the new type has, by id; those that the old one does not have are NULL."""
+    known = {field.id: field for field in old.fields}
+    for field in new.fields:
+        held = known.get(field.id)
+        if held is None:
+            yield F.lit(None).cast(to_spark(field.type)).alias(field.name)
+        else:
+            yield converted(value.getField(held.name), held.type, field.type).alias(field.name)
+
+
+def _converted_leaf(value: Column, old: DataType, new: DataType) -> Column:
     target, cast = to_spark(new), cast_between(old, new)
     if cast is None or not needs_cast(old, new):
         return value.cast(target)
@@ -47,14 +87,73 @@ def converted(value: Column, old: DataType, new: DataType) -> Column:
 
 def through(value: Column, types: Sequence[DataType]) -> Column:
     """Return a value of the first type in the last one, by way of all between; the value itself if there are none."""
-    for old, new in pairwise(types):
-        value = converted(value, old, new)
+    for place, (old, new) in enumerate(pairwise(types)):
+        value = (
+            _converted_once(value, old, new) if place and isinstance(old, StructType) else converted(value, old, new)
+        )
     return value
 
 
+def _converted_once(value: Column, old: DataType, new: DataType) -> Column:
+    """Return `converted` with the value computed once: each member asks for it, as did each one in the step before."""
+    return F.get(F.transform(F.array(value), lambda held: converted(held, old, new)), F.lit(0))
+
+
 def has_no_place(value: Column, old: DataType, new: DataType) -> Column:
-    """Return whether a value is lost by `converted`; never NULL."""
-    return value.isNotNull() & converted(value, old, new).isNull()
+    """Return whether a value, or one inside it, is lost by `converted`; never NULL.
+
+    A member that the new type does not have is not lost, and no widening loses anything.
+    """
+    match old, new:
+        case StructType(), StructType():
+            after = {field.id: field.type for field in new.fields}
+            return any_of(
+                [
+                    F.lit(False),
+                    *(
+                        has_no_place(value.getField(field.name), field.type, after[field.id])
+                        for field in old.fields
+                        if field.id in after and not always_converts(field.type, after[field.id])
+                    ),
+                ]
+            )
+        case ListType(), ListType():
+            return _exists(value, lambda item: has_no_place(item, old.element, new.element))
+        case MapType(), MapType():
+            # Every key has a place: else there is no cast between the two.
+            return _exists(F.map_values(value), lambda item: has_no_place(item, old.value, new.value))
+        case _:
+            return value.isNotNull() & converted(value, old, new).isNull()
+
+
+def is_lost(value: Column, types: Sequence[DataType]) -> Column:
+    """Return whether a value, or one inside it, is lost by `through`; never NULL."""
+    if not isinstance(types[0], NESTED):
+        return value.isNotNull() & through(value, types).isNull()
+    return any_of(
+        [F.lit(False), *(has_no_place(through(value, types[: place + 1]), *step) for place, step in _steps(types))]
+    )
+
+
+def _steps(types: Sequence[DataType]) -> Iterator[tuple[int, tuple[DataType, DataType]]]:
+    """Return the steps that may lose something, each with its place."""
+    return ((place, step) for place, step in enumerate(pairwise(types)) if not always_converts(*step))
+
+
+def _exists(items: Column, condition: Callable[[Column], Column]) -> Column:
+    return F.coalesce(F.exists(items, condition), F.lit(False))
+
+
+def read_as(value: Column, shown: DataType, known: DataType) -> Column:
+    """Return a value as an event shows it in the tracked type that it stands for, members found by their names.
+
+    Args:
+        shown: of the value; its ids do not count.
+        known: what `promote.reads_as` says it can be read as.
+    """
+    if without_ids(shown) == without_ids(known) or not isinstance(known, NESTED):
+        return value
+    return converted(value, named_as(shown, known), known)
 
 
 def _cast(cast: Cast, value: Column, old: DataType, new: DataType) -> Column:

@@ -206,8 +206,8 @@ class _Compiler:
             match entry:
                 case Constant(value=value, target=target):
                     return literal(value, target)
-                case FromColumn(name=name, target=target, casts=casts):
-                    read = found.cast(name, casts, target, before=before)
+                case FromColumn(name=name):
+                    read = found.cast(entry, before=before)
                     left_out = None if before else found.left_out(name)
                     return read if left_out is None else F.when(~left_out, read)
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from cdc_sync.debezium.conversions import WireColumn, WireUnsupported, logical_type
 from cdc_sync.schema.casts import always_converts, needs_cast
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Projection
-from cdc_sync.schema.promote import can_promote
+from cdc_sync.schema.promote import reads_as
 from cdc_sync.schema.types import DataType, without_ids
 from cdc_sync.spark.converter import Converter
 
@@ -76,7 +76,7 @@ def _fits(column: WireColumn | None, entry: FromColumn) -> bool:
     shown, source, target = logical_type(column.wire), without_ids(entry.source), without_ids(entry.target)
     # What the versions lead to is the plan's to decide; a type of another origin must widen to the head's, by the way
     # that the column's own took.
-    return shown == source or can_promote(shown, source if entry.casts else target)
+    return shown == source or reads_as(shown, source if entry.casts else target)
 
 
 def _without(entry: Entry, gone: frozenset[str]) -> Entry:

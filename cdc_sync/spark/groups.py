@@ -9,12 +9,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText
+from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
 from cdc_sync.debezium.forms import AvroBody, Document, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.projection import FromColumn
-from cdc_sync.schema.types import DataType
-from cdc_sync.spark.casting import through
+from cdc_sync.spark.casting import read_as, through
 from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
@@ -159,14 +158,20 @@ class Group:
             return self.raw(field, before=before)
         return F.col(self._decoded_name(field, before=before))
 
-    def cast(self, name: str, casts: tuple[DataType, ...], target: DataType, *, before: bool) -> Column:
+    def cast(self, entry: FromColumn, *, before: bool) -> Column:
         """Return a column's value in the type of the head, by way of those between."""
-        field = self._fields[name]
+        field, casts, target = self._fields[entry.name], entry.casts, entry.target
         key = ("cast", self.place(field, before=before), self._decoded_name(field, before=before))
         return kept(
             (*key, field in self.key_fields, self.columns[field].wire, self.decoding, casts, target),
-            lambda: through(self.converted(name, before=before), casts).cast(to_spark(target)),
+            lambda: through(self.known(entry, before=before), casts).cast(to_spark(target)),
         )
+
+    def known(self, entry: FromColumn, *, before: bool) -> Column:
+        """Return a column's value in the type that its version had, or where that just widens, in the head's."""
+        shown = logical_type(self.columns[self._fields[entry.name]].wire)
+        known = entry.casts[0] if entry.casts else entry.target
+        return read_as(self.converted(entry.name, before=before), shown, known)
 
     def decoded(self) -> list[Column]:
         """Return the columns that `converted` refers to: a value and the check that it was not lost share them."""

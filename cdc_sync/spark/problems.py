@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.debezium.conversions import WireColumn, logical_type
-from cdc_sync.spark.casting import through
+from cdc_sync.spark.casting import is_lost
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import all_of, any_of, first_of
 from cdc_sync.spark.converter import Converter
@@ -214,8 +214,7 @@ def _uncast(group: Group, casts: Casts) -> list[tuple[Column, str]]:
             mine = [index for index, converter in converters if id(converter) in members]
             if not mine:
                 continue
-            value = group.converted(entry.name, before=before)
-            lost = F.col(READING).isin(*mine) & value.isNotNull() & through(value, entry.casts).isNull()
+            lost = F.col(READING).isin(*mine) & is_lost(group.known(entry, before=before), entry.casts)
             left_out = None if before else group.left_out(entry.name)
             found.append((lost if left_out is None else lost & ~left_out, LOST + entry.name))
     return found

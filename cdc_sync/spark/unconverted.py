@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from cdc_sync.rewritestate import UnconvertedValue
 from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import BinaryType, DataType
+from cdc_sync.schema.types import NESTED, BinaryType, DataType
 from cdc_sync.spark.casting import has_no_place
 from cdc_sync.spark.columns import value_column
 
@@ -31,7 +31,10 @@ def first_lost(
     rows: DataFrame, column: Column, new: DataType, key: Sequence[Column], *, limit: int
 ) -> tuple[UnconvertedValue, ...]:
     """Return the first of a column's lost values, in their keys' order: the same ones when asked again."""
-    order = [rows[value_column(part.id)] for part in (*key, column)]
+    # Maps are in no order of their own.
+    order = [
+        _text(rows, part) if isinstance(part.type, NESTED) else rows[value_column(part.id)] for part in (*key, column)
+    ]
     found = rows.where(_lost(rows, column, new)).sort(*order).limit(limit)
     labels = [_text(rows, part).alias(f"k{place}") for place, part in enumerate(key)]
     return tuple(
@@ -50,4 +53,6 @@ def _lost(rows: DataFrame, column: Column, new: DataType) -> SparkColumn:
 
 def _text(rows: DataFrame, column: Column) -> SparkColumn:
     value = rows[value_column(column.id)]
+    if isinstance(column.type, NESTED):
+        return F.to_json(value)
     return F.base64(value) if isinstance(column.type, BinaryType) else value.cast("string")

@@ -34,8 +34,9 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets import delta_upkeep
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.delta_fields import PHYSICAL_NAME, delta_type
 from cdc_sync.targets.delta_log import DeltaTable, forget
-from cdc_sync.targets.delta_schema import PHYSICAL_NAME, altered, delta_type, new_fields
+from cdc_sync.targets.delta_schema import altered, new_fields
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.folder import delete_folder, move_folder
@@ -44,6 +45,7 @@ from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_w
 from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
+from cdc_sync.targets.past_members import Part, as_now, delta_part
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
@@ -173,13 +175,13 @@ class DeltaTarget:
         snapshot = table.snapshot()
         if commit is None:
             rows = table.rows(snapshot.version())
-            return rows.select(*(_selected(column, column.name) for column in columns))
-        now = {field["name"]: field["metadata"][PHYSICAL_NAME] for field in table.fields(snapshot)}
+            return rows.select(*(_present(column) for column in columns))
+        now = {field["name"]: delta_part(field, PHYSICAL_NAME) for field in table.fields(snapshot)}
         # Version 0 made the table, and holds nothing.
         version = int(commit.reference) if commit.progress is not None else 0
-        fields = table.fields(table.at(version))
-        then = {field["metadata"][PHYSICAL_NAME]: field["name"] for field in fields}
-        return table.rows(version).select(*(_selected(column, then.get(now[column.name])) for column in columns))
+        parts = (delta_part(field, PHYSICAL_NAME) for field in table.fields(table.at(version)))
+        then = {part.mark: part for part in parts}
+        return table.rows(version).select(*(_past(column, then, now[column.name]) for column in columns))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the log back to where files were removed."""
@@ -310,9 +312,15 @@ def _kept(properties: Mapping[str, str]) -> dict[str, int]:
     return kept
 
 
-def _selected(column: Column, name: str | None) -> SparkColumn:
-    value = literal(column.initial, column.type) if name is None else F.col(quoted(name)).cast(to_spark(column.type))
-    return value.alias(value_column(column.id))
+def _present(column: Column) -> SparkColumn:
+    return F.col(quoted(column.name)).cast(to_spark(column.type)).alias(value_column(column.id))
+
+
+def _past(column: Column, then: Mapping[int | str, Part], now: Part) -> SparkColumn:
+    part = then.get(now.mark)
+    if part is None:
+        return literal(column.initial, column.type).alias(value_column(column.id))
+    return as_now(F.col(quoted(part.name)), part, now, column.type).alias(value_column(column.id))
 
 
 def _failure(verb: str, name: TargetName, error: Exception) -> TargetError:

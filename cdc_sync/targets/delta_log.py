@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.delta_schema import Field
+from cdc_sync.targets.delta_fields import Field
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"

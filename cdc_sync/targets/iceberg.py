@@ -247,7 +247,7 @@ class IcebergTarget:
         # Only the number of a snapshot becomes SQL: columns of the past may have any name.
         version = f" VERSION AS OF {int(commit.reference)}" if commit.progress is not None else " WHERE FALSE"
         past = self._spark.sql(f"SELECT * FROM {self._sql_name(name)}{version}")
-        return past.select(*past_columns(self._load(name), commit, columns))
+        return past.select(*past_columns(self._jvm, self._load(name), commit, columns))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Follow the snapshots back; those that are expired cannot be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from cdc_sync.progress import PROPERTY
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.types import literal
 from cdc_sync.targets.base import Commit
 from cdc_sync.targets.past import Beginning, Entry, Lineage
+from cdc_sync.targets.past_members import Part, as_now, iceberg_part
 
 
 def lineage(table: Any) -> Lineage:
@@ -29,14 +31,23 @@ def lineage(table: Any) -> Lineage:
         yield Beginning()
 
 
-def past_columns(table: Any, commit: Commit, columns: Sequence[Column]) -> list[SparkColumn]:
+def past_columns(jvm: Any, table: Any, commit: Commit, columns: Sequence[Column]) -> list[SparkColumn]:
     """Return what to select of a snapshot: a column may have had another name or type, or not been there yet."""
-    now = table.schema().asStruct()
-    then = table.schemas().get(table.snapshot(int(commit.reference)).schemaId()).asStruct() if commit.progress else now
+    schema = table.schema()
+    then = table.schemas().get(table.snapshot(int(commit.reference)).schemaId()) if commit.progress else schema
+    now, past = _by_name(jvm, schema), {part.mark: part for part in _by_name(jvm, then).values()}
     selected = []
     for column in columns:
-        field = then.field(now.field(column.name).fieldId())
-        held = None if field is None else F.col(quoted(field.name())).cast(to_spark(column.type))
-        value = literal(column.initial, column.type) if held is None else held
+        present = now[column.name]
+        part = past.get(present.mark)
+        if part is None:
+            value = literal(column.initial, column.type)
+        else:
+            value = as_now(F.col(quoted(part.name)), part, present, column.type)
         selected.append(value.alias(value_column(column.id)))
     return selected
+
+
+def _by_name(jvm: Any, schema: Any) -> dict[str, Part]:
+    fields = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"]
+    return {part.name: part for part in map(iceberg_part, fields)}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.sql import types as T
 from typing_extensions import assert_never
 
+from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import ICEBERG, can_change_in_place
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -24,6 +26,17 @@ from cdc_sync.schema.changes import (
 )
 from cdc_sync.schema.evolve import left_neighbour
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.members import (
+    AddMember,
+    DropMember,
+    MemberChange,
+    MoveMember,
+    RenameMember,
+    UpdateKeyType,
+    UpdatePartType,
+    member_changes,
+    path_text,
+)
 from cdc_sync.schema.types import NESTED, DataType
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.iceberg_partitions import leave_out, release, take_back
@@ -56,18 +69,19 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             return transaction.updateSchema().renameColumn(old, new)
         case UpdateColumnType(id=id_, old=old_type, new=new_type):
             name = before.column(id_).name
+            if can_change_in_place(ICEBERG, old_type, new_type):
+                for part in member_changes(old_type, new_type):
+                    _change_inside(jvm, transaction, name, part)
+                return None
             target = iceberg_type(jvm, new_type)
-            if transaction.table().schema().findType(name).equals(target):
-                return None  # both are one Iceberg type: it has no 8 and 16 bit integers
-            if not can_change_in_place(ICEBERG, old_type, new_type):
+            if not transaction.table().schema().findType(name).equals(target):
                 # Another field of Iceberg's in the column's place: one field's type can only widen.
                 fields = release(transaction, name)
                 leave_out(transaction, name).commit()
                 update = transaction.updateSchema().addColumn(None, name, target, before.column(id_).comment)
                 _place(update, name, before, left_neighbour(before, id_)).commit()
                 take_back(jvm, transaction, name, fields)
-                return None
-            return transaction.updateSchema().updateColumn(name, target)
+            return None
         case UpdateColumnComment(id=id_, new=comment):
             return transaction.updateSchema().updateColumnDoc(before.column(id_).name, comment)
         case MoveColumn(id=id_, new_after=after):
@@ -76,6 +90,36 @@ def _update(jvm: Any, transaction: Any, before: InternalSchema, change: SchemaCh
             return None  # recorded in the history; every target column stays optional
         case _:
             assert_never(change)
+
+
+def _change_inside(jvm: Any, transaction: Any, column: str, change: MemberChange) -> None:
+    """Change a column's type, or a part of it: Iceberg names parts by their paths, `lines.element.qty`.
+
+    Each is an update of its own, so that a name may go and come again.
+    """
+    match change:
+        case UpdatePartType(path=path, new=type_):
+            name, target = path_text(column, path), iceberg_type(jvm, type_)
+            if not transaction.table().schema().findType(name).equals(target):  # it has no 8 and 16 bit integers
+                transaction.updateSchema().updateColumn(name, target).commit()
+        case AddMember(parent=parent, field=field, after=after):
+            within, name = path_text(column, parent), path_text(column, (*parent, field.name))
+            update = transaction.updateSchema()
+            update.addColumn(within, field.name, iceberg_type(jvm, field.type), None)
+            _place_member(update, name, within, after).commit()
+        case DropMember(parent=parent, field=field):
+            transaction.updateSchema().deleteColumn(path_text(column, (*parent, field.name))).commit()
+        case MoveMember(parent=parent, name=name, after=after):
+            within = path_text(column, parent)
+            _place_member(transaction.updateSchema(), f"{within}.{name}", within, after).commit()
+        case RenameMember() | UpdateKeyType():
+            raise TargetError(f"Cannot change column {column!r}: {change} is not done in place")
+        case _:
+            assert_never(change)
+
+
+def _place_member(update: Any, name: str, within: str, after: str | None) -> Any:
+    return update.moveFirst(name) if after is None else update.moveAfter(name, f"{within}.{after}")
 
 
 def widen(jvm: Any, table: Any, name: str, type_: DataType) -> None:
@@ -92,5 +136,7 @@ def _place(update: Any, name: str, before: InternalSchema, after: int | None) ->
 
 def iceberg_type(jvm: Any, type_: DataType) -> Any:
     """Return a tracked type as Iceberg's."""
-    java = jvm.org.apache.spark.sql.types.DataType.fromJson(to_spark(type_).json())
-    return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(java)
+    # Of a struct alone, `convert` makes a schema and no type.
+    column = T.StructType([T.StructField("column", to_spark(type_))])
+    java = jvm.org.apache.spark.sql.types.DataType.fromJson(column.json())
+    return jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(java).findType("column")

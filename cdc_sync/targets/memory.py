@@ -21,6 +21,7 @@ from cdc_sync.migrate.modes import Mode, metadata_names
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import DataType
 from cdc_sync.spark.casting import converted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import literal, to_spark, with_leaves
@@ -36,6 +37,7 @@ from cdc_sync.targets.base import (
     same_offsets,
 )
 from cdc_sync.targets.keyless import comparable
+from cdc_sync.targets.memory_members import reshaped
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _Row = dict[int | str, Any]
@@ -105,12 +107,9 @@ class MemoryTarget:
                     self._join(name, step, (said or {}).get(step.into))
                 case AlterTable():
                     table = self._tables[name]
-                    kept = {*(column.id for column in migration.schema.columns), *metadata_names(table.mode)}
-                    rows = (
-                        (key, {id_: value for id_, value in row.items() if id_ in kept})
-                        for key, row in table.rows.items()
-                    )
-                    table.rows = {_place(table, migration.schema, key, row): row for key, row in rows}
+                    rows = _altered(table, migration.schema, table.rows)
+                    table.past = [(marker, _altered(table, migration.schema, then)) for marker, then in table.past]
+                    table.rows = {_place(table, migration.schema, key, row): row for key, row in rows.items()}
                     table.schema, table.version = migration.schema, migration.version
                 case RewriteTable():
                     self._rewrite(name, step, migration, progress)
@@ -251,6 +250,19 @@ class MemoryTarget:
         columns: list[tuple[str, int | str]] = [(column.name, column.id) for column in table.schema.columns]
         columns += [(label, label) for label in metadata_names(table.mode)]
         return [{label: row.get(id_) for label, id_ in columns} for row in table.rows.values()]
+
+
+def _altered(table: _Table, after: InternalSchema, rows: _Rows) -> _Rows:
+    """Return rows with the columns of another schema, and those with its members."""
+    types: dict[int | str, tuple[DataType, DataType]] = {}
+    for column in after.columns:
+        held = next((item for item in table.schema.columns if item.id == column.id), column)
+        types[column.id] = held.type, column.type
+    kept = {*types, *metadata_names(table.mode)}
+    return {
+        key: {id_: reshaped(value, *types[id_]) if id_ in types else value for id_, value in row.items() if id_ in kept}
+        for key, row in rows.items()
+    }
 
 
 def _place(table: _Table, schema: InternalSchema, number: tuple[Any, ...], row: _Row) -> tuple[Any, ...]:

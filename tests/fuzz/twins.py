@@ -159,6 +159,8 @@ def _node(schema: dict[str, Any], namespace: str, written: set[str]) -> Any:
     }
     if schema["type"] == "array":
         return {"type": "array", "items": _optional(schema["items"], namespace, written)}
+    if schema["type"] == "map":
+        return {"type": "map", "values": _optional(schema["values"], namespace, written)}  # keys are texts
     if schema["type"] != "struct":
         # Decimals without Avro's logical type: the bytes are the same.
         plain = _TYPES.get(schema["type"], schema["type"])
@@ -189,6 +191,8 @@ def _converted(schema: dict[str, Any], value: Any) -> Any:
             return {member["field"]: _converted(member, value.get(member["field"])) for member in schema["fields"]}
         case "array":
             return [_converted(schema["items"], item) for item in value]
+        case "map":
+            return {key: _converted(schema["values"], item) for key, item in value.items()}
         case "bytes":
             return base64.b64decode(value)
         case "double" | "float":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.projection import Constant, FromColumn, Projection, project, without_initials
-from cdc_sync.schema.types import INT32, INT64, STRING
+from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, StructType
 from tests.schema.tables import known
 
 BEFORE = known("id a z")
@@ -62,3 +63,24 @@ def test_a_late_row_takes_the_casts_of_all_versions_since() -> None:
     (_, entry) = project(BEFORE, number).columns
     assert isinstance(entry, FromColumn)
     assert entry.casts == ()
+
+
+def test_members_of_late_rows_take_the_casts_and_one_step_for_whatever_else_changed() -> None:
+    def version(**members: tuple[int, DataType]) -> InternalSchema:
+        fields = (Field(id=id_, name=name, type=type_) for name, (id_, type_) in members.items())
+        column = replace(BEFORE.columns[1], type=StructType(fields=tuple(fields)))
+        return replace(BEFORE, columns=(BEFORE.columns[0], column), last_column_id=9)
+
+    def casts(*versions: InternalSchema) -> tuple[DataType, ...]:
+        entry = project(versions[0], versions[-1], versions[1:-1]).columns[1]
+        assert isinstance(entry, FromColumn)
+        return entry.casts
+
+    first, more = version(x=(4, INT32)), version(x=(4, INT32), y=(5, STRING))
+    wider = version(y=(5, STRING), x=(4, INT64))
+    text, number = version(x=(4, STRING)), version(x=(4, INT32), z=(6, STRING))
+
+    assert casts(first, more, first) == ()
+    assert casts(first, more, wider) == (first.columns[1].type, wider.columns[1].type)
+    types = (item.columns[1].type for item in (first, wider, text, number))
+    assert casts(first, more, wider, text, number) == tuple(types)
