@@ -15,6 +15,7 @@ from cdc_sync.config.routes import check_rules
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.migrate.capabilities import FORMATS
+from cdc_sync.migrate.readers import regime_of, right_for, why_not
 from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
 from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
@@ -354,6 +355,22 @@ class Target(_Section):
     format: Literal["iceberg", "delta", "hudi", "parquet", "memory"] = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
     kept_states: Annotated[int, Field(ge=2, le=1000)] = _KEPT_STATES
+    readers: tuple[
+        Literal[
+            "spark",
+            "trino",
+            "presto",
+            "pyiceberg",
+            "duckdb",
+            "delta-rs",
+            "hudi-rs",
+            "polars",
+            "daft",
+            "clickhouse",
+            "arrow",
+        ],
+        ...,
+    ] = ()
     table_properties: Properties = {}
 
     @model_validator(mode="after")
@@ -403,6 +420,15 @@ class Target(_Section):
                 f"has no use with format {self.format}, which keeps states by its own settings; remove it",
                 "kept_states",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _readers_read_right(self) -> Target:
+        regime = regime_of(self.format, self.table_properties)
+        for index, name in enumerate(self.readers):
+            if (reason := why_not(name, regime)) is not None:
+                remedy = f"of {', '.join(right_for(name))} tables it shows every value (docs/readers.md)"
+                problem(f"names {name}, which is not to read {regime} tables: it {reason}; {remedy}", "readers", index)
         return self
 
 
@@ -505,8 +531,8 @@ class Config(_Section):
         said += [(("tables", index, "policy"), rule.policy) for index, rule in enumerate(self.tables)]
         catalog, format_ = self.target.catalog, FORMATS[self.target.format]
         for place, policy in said:
-            for setting, why_not in (("drop_table", why_not_removed), ("rename_table", why_not_renamed)):
-                reason = why_not(format_, getattr(policy, setting), catalog=catalog.type, warehouse=catalog.warehouse)
+            for setting, refused in (("drop_table", why_not_removed), ("rename_table", why_not_renamed)):
+                reason = refused(format_, getattr(policy, setting), catalog=catalog.type, warehouse=catalog.warehouse)
                 if reason is not None:
                     problem(reason, *place, setting)
 

@@ -32,6 +32,8 @@ DELTA = "delta"
 HUDI = "hudi"
 S3 = "s3"
 TRINO = "trino"
+TRINO_SERVER = "trino-server"
+PRESTO = "presto"
 APICURIO = "apicurio"
 AVRO_CONVERTER = "avro-converter"
 
@@ -63,12 +65,14 @@ _ROOTS = {
         "io.trino:trino-iceberg:476:@zip",
         "io.trino:trino-cli:476:executable@jar",
     ),
+    TRINO_SERVER: ("io.trino:trino-server:476:@tar.gz",),
+    PRESTO: ("com.facebook.presto:presto-server:0.287:@tar.gz",),
     AVRO_CONVERTER: ("io.apicurio:apicurio-registry-utils-converter:2.6.13.Final",),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
 }
 _FOR_SPARK = frozenset({ICEBERG, DELTA, HUDI, S3})
 """Sets of one table format or kind of store each, for Spark's class path beside the set `spark`."""
-_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI, S3, TRINO, AVRO_CONVERTER})
+_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI, S3, TRINO, TRINO_SERVER, PRESTO, AVRO_CONVERTER})
 """Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4

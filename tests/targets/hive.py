@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -17,14 +18,18 @@ _SITE = """\
 <property><name>hive.metastore.schema.verification</name><value>false</value></property>
 <property><name>datanucleus.schema.autoCreateAll</name><value>true</value></property>
 <property><name>hive.async.log.enabled</name><value>false</value></property>
-</configuration>
+{more}</configuration>
 """
+NOTHING: Mapping[str, str] = {}
 _OPENED = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.net", "java.nio", "java.util")]
 
 
-def start_metastore(folder: Path) -> tuple[ServerProcess, str]:
-    """Return the server, which takes connections, and its address; every setting is the default that counts."""
-    (folder / "hive-site.xml").write_text(_SITE.format(folder=folder))
+def start_metastore(folder: Path, settings: Mapping[str, str] = NOTHING) -> tuple[ServerProcess, str]:
+    """Return the server, which takes connections, and its address; what is not said is the default that counts."""
+    more = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>\n" for name, value in settings.items()
+    )
+    (folder / "hive-site.xml").write_text(_SITE.format(folder=folder, more=more))
     (port,) = free_ports(1)
     command = [
         *(str(java_executable()), "-Xmx300m", "-XX:TieredStopAtLevel=1", "-Dderby.system.durability=test", *_OPENED),

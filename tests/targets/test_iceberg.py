@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,19 @@ from cdc_sync.errors import TargetError
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, STRING
+from cdc_sync.schema.types import (
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    STRING,
+    DataType,
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    StructType,
+)
 from cdc_sync.targets.base import Batch, Target
 from cdc_sync.targets.iceberg import VERSION_PROPERTY
 from cdc_sync.targets.merge import merge_statement
@@ -52,6 +66,10 @@ def table(iceberg: Target, session: SparkSession) -> Lake:
     return lake
 
 
+def _prices(price: DataType, id_: int) -> StructType:
+    return StructType(fields=(Field(id=id_, name="price", type=price),))
+
+
 def snapshots(lake: Lake) -> int:
     return lake.session.sql(f"SELECT * FROM {lake.sql_name}.snapshots").count()
 
@@ -65,6 +83,43 @@ class TestTables:
         state = table.target.state(table.name)
         assert state is not None
         assert state.progress == PROGRESS
+
+    def test_parts_of_lists_maps_and_structs_are_widened_and_structs_added_without_a_snapshot(
+        self, iceberg: Target, session: SparkSession
+    ) -> None:
+        def with_parts(whole: DataType, real: DataType, price: DataType) -> InternalSchema:
+            pair = StructType(fields=(Field(id=5, name="x", type=whole), Field(id=6, name="y", type=STRING)))
+            columns = (
+                Column(id=1, name="id", type=INT64),
+                Column(id=2, name="list", type=ListType(element_id=3, element=whole)),
+                Column(id=4, name="pair", type=pair),
+                Column(id=7, name="map", type=MapType(key_id=8, key=STRING, value_id=9, value=real)),
+                Column(id=10, name="pairs", type=ListType(element_id=11, element=_prices(price, 12))),
+            )
+            return InternalSchema(columns=columns, primary_key=(1,), last_column_id=12)
+
+        before = with_parts(INT32, FLOAT32, DecimalType(precision=8, scale=2))
+        wider = with_parts(INT64, FLOAT64, DecimalType(precision=12, scale=2))
+        spot = Column(id=13, name="spot", type=_prices(INT32, 14))
+        after = replace(wider, columns=(*wider.columns, spot), last_column_id=14)
+        lake = Lake(target=iceberg, session=session, name=fresh_name())
+        lake.create(before)
+        price = [{"price": Decimal("1.50")}]
+        old = {"id": 1, "list": [1, None], "pair": {"x": 7, "y": "seven"}, "map": {"k": 0.5}, "pairs": price}
+        lake.write(before, [old])
+        count = snapshots(lake)
+        lake.change(before, after)
+        assert snapshots(lake) == count
+        new = {
+            "id": 2,
+            "list": [2**40],
+            "pair": {"x": 2**40, "y": None},
+            "map": {"k": 0.1},
+            "pairs": None,
+            "spot": {"price": 3},
+        }
+        lake.write(after, [new])
+        assert lake.rows() == [{**old, "spot": None}, new]
 
     @pytest.mark.parametrize("append", [True, False])
     def test_nothing_is_written_when_the_job_raises(self, table: Lake, append: bool) -> None:

@@ -1,0 +1,77 @@
+"""The kinds of table that are read: formats, and the ways of keeping them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdc_sync.config import Config, parse_config
+
+PREFIX = "readers"
+TABLE = "items"
+NAMESPACE = "public"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regime:
+    """One kind of table, as `cdc_sync.migrate.readers` names it.
+
+    Attributes:
+        target: the configuration's section; `{warehouse}` and `{metastore}` stand for where it lies.
+        rule: what is said of the table besides.
+    """
+
+    name: str
+    target: str
+    rule: str = ""
+
+
+_MERGE_ON_READ = "hoodie.datasource.write.table.type: MERGE_ON_READ"
+REGIMES = (
+    Regime(name="iceberg", target="{{catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(
+        name="iceberg partitioned",
+        target="{{catalog: {{warehouse: '{warehouse}'}}}}",
+        rule=", partition_by: ['bucket(3, id)', level]",
+    ),
+    Regime(name="delta", target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(name="hudi", target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(
+        name="hudi merge-on-read",
+        target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}, table_properties: {{" + _MERGE_ON_READ + "}}}}",
+    ),
+    Regime(
+        name="parquet",
+        target="{{format: parquet, catalog: {{type: hive, uri: '{metastore}', warehouse: '{warehouse}'}}}}",
+    ),
+)
+
+
+def regime(name: str) -> Regime:
+    """Return the kind of table of this name."""
+    return next(known for known in REGIMES if known.name == name)
+
+
+def topic_prefix(kind: Regime) -> str:
+    """Return the connector's prefix: each regime has topics of its own."""
+    return f"{PREFIX}-{kind.name.replace(' ', '-')}"
+
+
+def configuration(kind: Regime, folder: Path, servers: str, metastore: str) -> Config:
+    """Return the pipeline that keeps the table in one regime; all its files lie in `folder`."""
+    prefix = topic_prefix(kind)
+    return parse_config(
+        f"""
+pipeline: {{name: readers, state: '{folder}/state'}}
+kafka: {{bootstrap_servers: '{servers}', topic_pattern: '{prefix}\\..*'}}
+evidence: {{messages: [{prefix}.message], wait: 5s}}
+tables: [{{pattern: '.*'{kind.rule}}}]
+target: {kind.target.format(warehouse=folder / "warehouse", metastore=metastore)}
+spark:
+  master: 'local[2]'
+  conf:
+    spark.driver.memory: 1g
+    spark.sql.shuffle.partitions: '1'
+    spark.driver.extraJavaOptions: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'
+"""
+    )

@@ -1,0 +1,129 @@
+"""Which engines read which tables right: what `target.readers` is checked by, and docs/readers.md is printed from.
+
+`bench/readers` measures it: each engine reads each kind of table after a history of thirty-two steps, and every value
+is compared with the source's. What is not here was not measured, and is not vouched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+REGIMES = ("iceberg", "delta", "hudi", "hudi merge-on-read", "parquet")
+"""Kinds of table: the formats, and the ways of keeping them that readers must know."""
+_TABLE_TYPE = "hoodie.datasource.write.table.type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What an engine makes of a kind of table.
+
+    Attributes:
+        why_not: why it must not read it: it fails, or shows something else; empty if it reads it right.
+        by: who found it equal, the benchmark or only the test suite.
+    """
+
+    why_not: str = ""
+    by: Literal["equal", "suite"] = "equal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """An engine of one version, and what it makes of the kinds of table that it knows.
+
+    Attributes:
+        setting: what its user has to set for it to read right.
+    """
+
+    name: str
+    version: str
+    readings: Mapping[str, Reading]
+    setting: str = ""
+
+
+def regime_of(form: str, table_properties: Mapping[str, str]) -> str:
+    """Return the kind of table that a target's settings make."""
+    merges = table_properties.get(_TABLE_TYPE, "").upper() == "MERGE_ON_READ"
+    return "hudi merge-on-read" if form == "hudi" and merges else form
+
+
+def why_not(name: str, regime: str) -> str | None:
+    """Return why an engine is not to read a kind of table; None if it reads it right."""
+    reading = ENGINES[name].readings.get(regime)
+    if reading is None:
+        return "was not seen to read such tables"
+    return reading.why_not or None
+
+
+def right_for(name: str) -> tuple[str, ...]:
+    """Return the kinds of table that an engine reads right."""
+    return tuple(regime for regime in REGIMES if why_not(name, regime) is None)
+
+
+_RIGHT = Reading()
+_TESTED = Reading(by="suite")
+_ALL = (
+    Engine(
+        name="spark",
+        version="3.5.7",
+        readings={
+            "iceberg": _RIGHT,
+            "delta": _RIGHT,
+            "hudi": _RIGHT,
+            "parquet": _TESTED,
+            "hudi merge-on-read": _TESTED,
+        },
+    ),
+    Engine(
+        name="trino",
+        version="476",
+        setting="tell the metastore of Hudi tables with `HiveSyncTool --support-timestamp`, or moments become numbers.",
+        readings={
+            "iceberg": _RIGHT,
+            "delta": Reading(why_not="cuts moments with zone to milliseconds"),
+            "hudi": _RIGHT,
+            "hudi merge-on-read": Reading(why_not="read them wrong in an earlier trial, without an error"),
+        },
+    ),
+    Engine(
+        name="presto",
+        version="0.287",
+        readings={
+            "iceberg": Reading(why_not="fails at columns of a timestamp with zone"),
+            "delta": Reading(why_not="fails, for it knows no column mapping"),
+            "hudi": Reading(why_not="cuts moments to milliseconds"),
+        },
+    ),
+    Engine(name="pyiceberg", version="0.12.0", readings={"iceberg": _RIGHT}),
+    Engine(name="duckdb", version="1.5.5", readings={"iceberg": _RIGHT, "delta": _RIGHT}),
+    Engine(name="delta-rs", version="1.6.6", readings={"delta": _RIGHT}),
+    Engine(
+        name="hudi-rs",
+        version="0.5.0",
+        readings={"hudi": Reading(why_not="fails at some types (not yet implemented), though not at plain ones")},
+    ),
+    Engine(
+        name="polars",
+        version="2.1.0",
+        readings={"iceberg": _RIGHT, "delta": Reading(why_not="fails, for it knows no column mapping")},
+    ),
+    Engine(
+        name="daft",
+        version="0.7.26",
+        readings={
+            "iceberg": Reading(why_not="fails at data files (Failed to decode parquet column)"),
+            "delta": Reading(why_not="fails at columns of maps"),
+        },
+    ),
+    Engine(
+        name="clickhouse",
+        version="4.4.0",
+        readings=dict.fromkeys(
+            ("iceberg", "delta"), Reading(why_not="shows NULL lists, maps and structs as empty ones")
+        ),
+    ),
+    Engine(name="arrow", version="25.0.1", readings={"parquet": _TESTED}),
+)
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in _ALL}
+"""By the name that `target.readers` takes."""
