@@ -9,7 +9,7 @@ from typing import Literal
 
 from structlog import get_logger
 
-from cdc_sync.config.models import Evidence
+from cdc_sync.config.sources import Evidence
 from cdc_sync.errors import WireError
 from cdc_sync.events import KafkaPosition
 from cdc_sync.evidence.column_log import ColumnLog, Unread

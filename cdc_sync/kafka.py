@@ -24,7 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
-from cdc_sync.config.models import Kafka
+from cdc_sync.config.sources import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
 
 T = TypeVar("T")

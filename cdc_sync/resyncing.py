@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from structlog import get_logger
 
-from cdc_sync.config.models import Connector
+from cdc_sync.config.sources import Connector
 from cdc_sync.debezium.notification import (
     SnapshotNotification,
     collection,

@@ -16,7 +16,7 @@ from structlog import get_logger
 
 from cdc_sync.capture.catalogue_sql import read_catalogue
 from cdc_sync.capture.session import first_line, load_psycopg
-from cdc_sync.config.models import SourceCatalogue as Settings
+from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment

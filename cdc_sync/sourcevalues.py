@@ -10,7 +10,7 @@ import base64
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from cdc_sync.config.models import SourceValues as Settings
+from cdc_sync.config.sources import SourceValues as Settings
 from cdc_sync.errors import WireError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.evidence.continuity import Change, Compared, compare

@@ -15,7 +15,8 @@ from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
-    from cdc_sync.config.models import Config, PolicyDefaults, PolicyOverride, TableRule
+    from cdc_sync.config.models import Config
+    from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 
 
 def route(config: Config, table: TableId) -> Route | None:

@@ -15,7 +15,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdc_sync.capture.catalogue_sql import read_catalogue
-from cdc_sync.config.models import SourceCatalogue as Settings
+from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import Commit, SourcePosition, TableId
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment, certain, possible_tokens

@@ -253,7 +253,7 @@ def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: 
 
 def test_a_compacted_topic_with_a_hole_proves_nothing_across_it(kafka: KafkaServer) -> None:
     """A record that is missing looks the same as one of a transaction that was aborted: an offset without a record."""
-    from cdc_sync.config.models import Evidence, Kafka
+    from cdc_sync.config.sources import Evidence, Kafka
     from cdc_sync.evidencetopics import EvidenceTopics
     from cdc_sync.kafka import KafkaClient
     from cdc_sync.schemabook import SchemaBook

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from cdc_sync.config.models import Kafka
+from cdc_sync.config.sources import Kafka
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.schemabook import SchemaBook

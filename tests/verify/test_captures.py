@@ -20,7 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from cdc_sync import commands, job
 from cdc_sync.config import Config
-from cdc_sync.config.models import SourceDatabase, Verify
+from cdc_sync.config.models import Verify
+from cdc_sync.config.sources import SourceDatabase
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.verify.report import TableVerified

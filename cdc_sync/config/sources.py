@@ -1,0 +1,159 @@
+"""Where events come from, what writes them, and what else the source says of itself."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from cdc_sync.config.fields import Duration, Properties, Regex, Text, problem
+from cdc_sync.config.java import java_settings
+from cdc_sync.config.secrets import Secret
+from cdc_sync.config.section import Section
+
+
+class Kafka(Section):
+    """Where events come from. `properties` goes to both clients, the others to one each."""
+
+    bootstrap_servers: Text
+    topics: tuple[Text, ...] | None = None
+    topic_pattern: Regex | None = None
+    properties: Properties = {}
+    driver_properties: Properties = {}
+    spark_properties: Properties = {}
+    request_timeout: Duration = timedelta(seconds=10)
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    outage_timeout: Duration = timedelta(minutes=10)
+
+    @model_validator(mode="after")
+    def _one_way_to_name_topics(self) -> Kafka:
+        if self.topics is not None and self.topic_pattern is not None:
+            problem("stands beside kafka.topics; keep one of the two", "topic_pattern")
+        if self.topics is None and self.topic_pattern is None:
+            problem("names no topics; add topics (a list) or topic_pattern (a regular expression)")
+        if self.topics is not None and not self.topics:
+            problem("must not be empty", "topics")
+        for index, topic in enumerate(self.topics or ()):
+            if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
+                problem(
+                    "is no topic name: letters, digits, '.', '_' and '-' only; for a pattern use topic_pattern",
+                    "topics",
+                    index,
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _servers_are_named_once(self) -> Kafka:
+        for section in ("properties", "driver_properties", "spark_properties"):
+            for name in ("bootstrap.servers", "kafka.bootstrap.servers"):
+                if name in getattr(self, section):
+                    problem("is set by kafka.bootstrap_servers; remove it here", section, name)
+        return self
+
+    @property
+    def driver_settings(self) -> dict[str, str]:
+        """Settings of the driver's own client (librdkafka's names)."""
+        return {"bootstrap.servers": self.bootstrap_servers, **self.properties, **self.driver_properties}
+
+    @property
+    def spark_settings(self) -> dict[str, str]:
+        """Options of Spark's Kafka source: Java's names, each with the prefix `kafka.`.
+
+        What librdkafka and Java name differently and a log-in needs (SASL user and password, the CA's file) is said
+        once, in librdkafka's words, and translated here; `spark_properties` has the last word.
+        """
+        settings = {"bootstrap.servers": self.bootstrap_servers, **java_settings(self.properties)}
+        return {f"kafka.{name}": value for name, value in {**settings, **self.spark_properties}.items()}
+
+
+class Registry(Section):
+    """Where Avro schemas are looked up; every schema found is kept for ever in the pipeline's own files."""
+
+    url: Text
+    type: Literal["confluent", "apicurio"] = "confluent"
+    ids: Literal["content", "global"] = "content"
+    headers: bool = False
+    timeout: Duration = timedelta(seconds=10)
+    attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    properties: Properties = {}
+
+    @model_validator(mode="after")
+    def _url_is_one(self) -> Registry:
+        if not re.match(r"https?://", self.url):
+            problem("must begin with http:// or https://", "url")
+        return self
+
+
+class Flattened(Section):
+    """Settings of the transform ExtractNewRecordState, as the connector has them."""
+
+    add_fields: tuple[Text, ...] = ()
+    add_fields_prefix: str = "__"
+
+
+class Signals(Section):
+    """The Kafka topic through which a connector is asked for something."""
+
+    topic: Text
+    prefix: Text
+
+
+class Connector(Section):
+    """Settings of the connectors that events do not show, for all topics of the pipeline."""
+
+    signals: Signals | None = None
+    notifications: Text | None = None
+    decimal_format: Literal["base64", "numeric"] = "base64"
+    unavailable_value_placeholder: Text = "__debezium_unavailable_value"
+    flattened: Flattened | None = None
+
+
+def _check_no_password(dsn: str, otherwise: str) -> None:
+    if not isinstance(dsn, Secret) and re.search(r"password\s*=|://[^/@]*:[^/@]*@", dsn):
+        problem(f"holds a password in plain text; write ${{env:NAME}} or ${{file:PATH}}, or {otherwise}", "dsn")
+
+
+class SourceDatabase(Section):
+    """The source database, where something is asked of it directly."""
+
+    dsn: Text
+    password: Text | None = None
+
+    @model_validator(mode="after")
+    def _no_password_in_the_file(self) -> SourceDatabase:
+        _check_no_password(self.dsn, "use source.password")
+        if self.password is not None and not isinstance(self.password, Secret):
+            problem("stands in plain text; write ${env:NAME} or ${file:PATH}", "password")
+        return self
+
+
+class SourceCatalogue(Section):
+    """A source database whose catalogue is read; only Postgres has one that helps."""
+
+    dsn: Text
+    every: Duration = timedelta(seconds=10)
+    timeout: Duration = timedelta(seconds=3)
+
+    @model_validator(mode="after")
+    def _no_password_in_the_file(self) -> SourceCatalogue:
+        _check_no_password(self.dsn, "set PGPASSWORD")
+        return self
+
+
+class SourceValues(Section):
+    """How much of a topic is read to find out whether values go on under another name."""
+
+    distinct: Annotated[int, Field(ge=2, le=1_000_000)] = 20
+    records: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
+
+
+class Evidence(Section):
+    """Where the source itself tells what its DDL did."""
+
+    schema_changes: tuple[Text, ...] = ()
+    messages: tuple[Text, ...] = ()
+    catalogue: SourceCatalogue | None = None
+    values: SourceValues | None = None
+    wait: Duration = timedelta(seconds=60)
