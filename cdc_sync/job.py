@@ -120,7 +120,8 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
-        self._follow_drops()
+        if self._follow_drops():
+            self.catch_up()  # rows under a new name wait for the table that came there
 
     def follow_partitionings(self) -> None:
         """Partition targets as configured that are not, between two batches."""
@@ -141,18 +142,24 @@ class SyncJob:
             if asked.get(table.table) != table.rollback:
                 self._elsewhere(table, partial(table.follow_rollback, asked.get(table.table)))
 
-    def _follow_drops(self) -> None:
-        """Take up that source tables were dropped, which no event shows, between two batches."""
+    def _follow_drops(self) -> bool:
+        """Take up that source tables were dropped or renamed, which no event shows, between two batches.
+
+        Returns:
+            Whether a table came under its new name.
+        """
         try:
             self._context.evidence.refresh()
         except TransientError as error:
             get_logger().warning("evidence is not there, asked again", error=str(error))
-            return
+            return False
         for table in self.tables.all():
             if table.is_told_dropped:
                 self._elsewhere(table, partial(table.follow_drop, self._looked_at()))
-        if self._follow_renames():
+        has_come = self._follow_renames()
+        if has_come:
             self._follow_drops()  # a table may only have passed under a name
+        return has_come
 
     def _follow_renames(self) -> bool:
         """Go on with tables under their new names; return whether one came there just now."""
