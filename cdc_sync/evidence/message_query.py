@@ -113,8 +113,8 @@ def _alter_table(words: _Words) -> Alteration:
     perhaps: set[str] = set()
     retyped: set[tuple[str, bool]] = set()
     for clause in _split(words.rest(), TokenType.COMMA):
-        if words_of_type := _retyping(_Words(clause)):
-            retyped.add(words_of_type)
+        if found := _retyping(_Words(clause)):
+            retyped.add(found)
         else:
             _clause(_Words(clause), added, perhaps)
     return Alteration(

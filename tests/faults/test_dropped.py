@@ -12,14 +12,13 @@ from pyiceberg.table import Table
 
 from cdc_sync import commands
 from cdc_sync.demo.lake import Lake
-from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
 from cdc_sync.output import show
 from cdc_sync.replay import replay
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
+from tests.faults.lost import LostCalls
 from tests.faults.pipeline import Pipeline, assert_equal, files
 from tests.faults.told import ToldTable
 
@@ -195,28 +194,6 @@ def test_a_dropped_target_does_not_come_back(pipeline: NewPipeline, produce: Pro
     assert_equal(lake, source.table)
 
 
-class _Lost:
-    """Each of these calls fails once before it is done, and once after."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, *calls: str) -> None:
-        self.failed: list[str] = []
-        for call in calls:
-            self._lose(patch, call, getattr(IcebergTarget, call))
-
-    def _lose(self, patch: pytest.MonkeyPatch, call: str, real: Callable[..., Any]) -> None:
-        fates = iter(["before", "behind"])
-
-        def lossy(target: IcebergTarget, name: TargetName, *more: Any) -> Any:
-            fate = next(fates, "fine")
-            result = None if fate == "before" else real(target, name, *more)
-            if fate != "fine":
-                self.failed.append(f"{call} {fate}")
-                raise TargetError(f"Cannot {call} {name}: the connection was lost")
-            return result
-
-        patch.setattr(IcebergTarget, call, lossy)
-
-
 @pytest.mark.parametrize("policy", ["drop", "archive"])
 def test_whatever_commit_is_the_last_before_the_process_dies(
     policy: str, pipeline: NewPipeline, produce: Produce, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +203,7 @@ def test_whatever_commit_is_the_last_before_the_process_dies(
     source.drop()
     source.create()
     source.send()
-    lost = _Lost(monkeypatch, "write", "migrate", policy)
+    lost = LostCalls(monkeypatch, *((IcebergTarget, call) for call in ("write", "migrate", policy)))
     for _ in range(20):
         lake.run()
         if lake.statuses()["t"].state == "running":

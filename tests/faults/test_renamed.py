@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cdc_sync import commands
-from cdc_sync.errors import TargetError
 from cdc_sync.replay import replay
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
+from tests.faults.lost import LostCalls
 from tests.faults.pipeline import Pipeline, assert_equal, files
 from tests.faults.test_dropped import names, writable
 from tests.faults.told import ToldTable
@@ -159,28 +159,6 @@ def test_a_chain_and_the_way_back_without_a_row_in_between(
     assert_replayed(lake, spark, tmp_path_factory)
 
 
-class _Lost:
-    """Each of these calls fails once before it is done, and once after."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, *calls: tuple[type[Any], str]) -> None:
-        self.failed: list[str] = []
-        for owner, call in calls:
-            self._lose(patch, owner, call)
-
-    def _lose(self, patch: pytest.MonkeyPatch, owner: type[Any], call: str) -> None:
-        fates, real = iter(["before", "behind"]), getattr(owner, call)
-
-        def lossy(self_: Any, what: Any, *more: Any) -> Any:
-            fate = next(fates, "fine")
-            result = None if fate == "before" else real(self_, what, *more)
-            if fate != "fine":
-                self.failed.append(f"{call} {fate}")
-                raise TargetError(f"Cannot {call} {what}: the connection was lost")
-            return result
-
-        patch.setattr(owner, call, lossy)
-
-
 def test_whatever_step_is_the_last_before_the_process_dies(
     pipeline: NewPipeline, produce: Produce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +171,7 @@ def test_whatever_step_is_the_last_before_the_process_dies(
     source.send()
     from cdc_sync.history.store import HistoryStore
 
-    lost = _Lost(monkeypatch, (IcebergTarget, "archive"), (IcebergTarget, "migrate"), (HistoryStore, "append"))
+    lost = LostCalls(monkeypatch, (IcebergTarget, "archive"), (IcebergTarget, "migrate"), (HistoryStore, "append"))
     for _ in range(20):
         lake.run()
         if lake.statuses().get("u") is not None and lake.statuses()["u"].state == "running":
