@@ -63,7 +63,12 @@ def sightings_of(
         )
         found.append(sighting)
         if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
-            before = _InEffect(kafka=stretch.kafka, snapshot=sighting.snapshot, fingerprint=known.fingerprint)
+            before = _InEffect(
+                kafka=stretch.kafka,
+                snapshot=sighting.snapshot,
+                fingerprint=known.fingerprint,
+                first=before is None,
+            )
     return tuple(found)
 
 
@@ -92,41 +97,58 @@ def _exceeded(context: Context, table: TableId, known: KnownSchema) -> tuple[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _InEffect:
-    """The schema before a stretch: where it was first seen, and whether a snapshot read that event."""
+    """The schema before a stretch: where it was first seen, whether by a snapshot, and whether none was before it."""
 
     kafka: KafkaPosition
     snapshot: bool
     fingerprint: str
+    first: bool
 
     @staticmethod
     def of(history: History | None) -> _InEffect | None:
         if history is None:
             return None
         head = history.shown.head
-        return _InEffect(kafka=head.kafka, snapshot=head.snapshot, fingerprint=head.fingerprint)
+        return _InEffect(
+            kafka=head.kafka, snapshot=head.snapshot, fingerprint=head.fingerprint, first=len(history.versions) == 1
+        )
 
 
 def _was_streamed(context: Context, before: _InEffect | None, stretch: Stretch) -> bool:
     """Whether the schema in effect before a stretch was also seen in events from the log, not only in a snapshot."""
     if before is None or not before.snapshot:
         return before is not None
-    if (before.kafka.topic, before.kafka.partition) != (stretch.kafka.topic, stretch.kafka.partition):
+    topic, partition = stretch.kafka.topic, stretch.kafka.partition
+    if before.kafka.topic != topic or not (before.first or before.kafka.partition == partition):
         # What lies between cannot be told by offsets; a wrong "no" pauses the table, a wrong "yes" drops a column.
         return False
-    between = OffsetRange(
-        topic=before.kafka.topic,
-        partition=before.kafka.partition,
-        start=before.kafka.offset,
-        end=stretch.kafka.offset,
-    )
-    if not between.size:
+    # Which of a snapshot's rows comes first is a matter of the batch. Nothing was before them in any partition.
+    is_there = before.kafka.partition == partition
+    start = before.kafka.offset if is_there else context.kafka.beginnings([topic])[topic][partition]
+    between = OffsetRange(topic=topic, partition=partition, start=start, end=stretch.kafka.offset)
+    if between.size:
+        found = streamed_shortly_before(context.kafka, context.book, between, stretch.table)
+        if found or (found is None and _seen_in_stream(context, (between,), stretch)):
+            return True
+    return before.first and _seen_in_stream(context, _other_partitions(context, stretch.kafka), stretch)
+
+
+def _seen_in_stream(context: Context, ranges: tuple[OffsetRange, ...], stretch: Stretch) -> bool:
+    size = sum(item.size for item in ranges)
+    if not size:
         return False
-    found = streamed_shortly_before(context.kafka, context.book, between, stretch.table)
-    if found is not None:
-        return found
-    records = context.read((between,))
-    with context.codegen.of_rows(between.size):
-        return seen_in_stream(records, events_in(context, records), stretch.table)
+    records = context.read(ranges)
+    with context.codegen.of_rows(size):
+        return seen_in_stream(records, events_in(context, records), stretch.table, stretch.position)
+
+
+def _other_partitions(context: Context, kafka: KafkaPosition) -> tuple[OffsetRange, ...]:
+    starts, ends = (ask([kafka.topic])[kafka.topic] for ask in (context.kafka.beginnings, context.kafka.ends))
+    return tuple(
+        OffsetRange(topic=kafka.topic, partition=partition, start=starts[partition], end=end)
+        for partition, end in ends.items()
+        if partition != kafka.partition
+    )
 
 
 def streamed_shortly_before(kafka: KafkaClient, book: SchemaBook, between: OffsetRange, table: TableId) -> bool | None:

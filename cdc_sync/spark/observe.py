@@ -295,10 +295,11 @@ def _literal_position(position: SourcePosition) -> Column:
     return F.struct(F.lit(position.kind).alias(KIND), parts.alias(PARTS))
 
 
-def seen_in_stream(records: DataFrame, events: EventReader, table: TableId) -> bool:
-    """Return whether any event of the table in the range comes from the log and not from a snapshot."""
+def seen_in_stream(records: DataFrame, events: EventReader, table: TableId, before: SourcePosition) -> bool:
+    """Return whether any event of the table before a place in the source comes from the log and not from a snapshot."""
     looked_at = _looked_at(records, events).where("is_event").where(_is_of(table))
-    return bool(looked_at.where(F.col("op") != "r").limit(1).collect())
+    streamed = (F.col("op") != "r") & (F.col("position") < _literal_position(before))
+    return bool(looked_at.where(streamed).limit(1).collect())
 
 
 def _is_of(table: TableId) -> Column:

@@ -96,19 +96,22 @@ def sightings(history: History | None, found: Sequence[Event], all_events: Itera
     everything = list(all_events)
     head = history.head if history else None
     before = (head.kafka, head.snapshot, head.fingerprint) if head else None
+    first = history is None or len(history.versions) == 1
     seen = []
     for event in in_source_order(found):
         schema, fingerprint = event.known.schema, event.known.fingerprint
         assert schema is not None
         assert fingerprint is not None
-        streamed = before is not None and (not before[1] or _was_streamed(before[0], event, everything))
+        streamed = before is not None and (not before[1] or _was_streamed(before[0], event, everything, first=first))
         seen.append(sighting(event, before_seen_in_stream=streamed))
         if event.source.op != "t" and (before is None or fingerprint != before[2]):
-            before = (event.kafka, event.source.snapshot, fingerprint)
+            before, first = (event.kafka, event.source.snapshot, fingerprint), before is None
     return seen
 
 
-def _was_streamed(since: KafkaPosition, event: Event, everything: Sequence[Event]) -> bool:
+def _was_streamed(since: KafkaPosition, event: Event, everything: Sequence[Event], *, first: bool) -> bool:
+    if first:
+        return any(not other.source.snapshot and other.source.position < event.source.position for other in everything)
     return any(
         since <= other.kafka < event.kafka and other.kafka.partition == event.kafka.partition == since.partition
         for other in everything

@@ -188,9 +188,12 @@ def test_whether_a_table_was_seen_in_the_stream(session: SparkSession) -> None:
     t = table()
     t.insert(id=1)
     snapshot = t.snapshot()
-    assert not seen_in_stream(frame(session, one(snapshot)), EventReader(), t.id)
-    assert seen_in_stream(frame(session, one([*snapshot, *t.insert(id=2)])), EventReader(), t.id)
-    assert not seen_in_stream(frame(session, one(t.records)), EventReader(), table("u").id)
+    (streamed,), (next_one,) = t.insert(id=2), t.insert(id=3)
+    at, behind = (surveyed(session, one([record])).stretches[0].position for record in (streamed, next_one))
+    assert not seen_in_stream(frame(session, one(snapshot)), EventReader(), t.id, behind)
+    assert seen_in_stream(frame(session, one([*snapshot, streamed])), EventReader(), t.id, behind)
+    assert not seen_in_stream(frame(session, one([*snapshot, streamed])), EventReader(), t.id, at)
+    assert not seen_in_stream(frame(session, one(t.records)), EventReader(), table("u").id, behind)
 
 
 def test_troubles_are_counted_by_partition(session: SparkSession) -> None:
