@@ -19,7 +19,8 @@ from cdc_sync.followed import name_changes
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.patience import Patience
-from cdc_sync.plan import TablePlan, in_time, is_later, moment_of, plan_table
+from cdc_sync.plan import TablePlan, in_time, is_later, plan_table
+from cdc_sync.planversion import moment_of
 from cdc_sync.progress import Progress
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.observe import Stretch

@@ -16,6 +16,7 @@ PURE = (
     "cdc_sync.naming",
     "cdc_sync.progress",
     "cdc_sync.plan",
+    "cdc_sync.planversion",
     "cdc_sync.evidence",
     "cdc_sync.refused",
     "cdc_sync.typechanges",

@@ -1,0 +1,301 @@
+"""What one event leads to: the next version of its table, a refusal, or a wait for evidence; without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cdc_sync.changepolicy import Wanted, refused_by_policy, wanted
+from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.catalogue import Moment
+from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
+from cdc_sync.evidence.column_log import ColumnLog
+from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
+from cdc_sync.evidence.kept import Kept
+from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
+from cdc_sync.evidence.retyping import told_retyping
+from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.migrate.capabilities import Capabilities
+from cdc_sync.migrate.typechange import beside
+from cdc_sync.naming import Route
+from cdc_sync.planreasons import considered, initial_values, kept_evidence, left_out, untold, wanted_again
+from cdc_sync.refused import (
+    Refused,
+    contradiction,
+    is_another_table,
+    not_created,
+    recreated,
+    refused_change,
+    refused_key,
+    unproven,
+)
+from cdc_sync.schema.align import align
+from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.changes import SchemaChange
+from cdc_sync.schema.derive import derive
+from cdc_sync.schema.diff import diff
+from cdc_sync.schema.internal import EMPTY_SCHEMA, InternalSchema
+from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.sighting import Sighting
+from cdc_sync.tableends import BACK, all_new
+from cdc_sync.tablenames import NameChanges
+from cdc_sync.typechanges import type_changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """What an event has to wait for; `table` where it is what another table has yet to do."""
+
+    reason: str
+    table: TableId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a table is planned with besides its events, see `plan_table`."""
+
+    route: Route
+    capabilities: Capabilities
+    logs: Sequence[ColumnLog]
+    kept: Kept
+    values: Mapping[KafkaPosition, Compared]
+    names: NameChanges
+    patient: bool
+
+
+def first_version(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Version:
+    """Return what the first event of a table leads to."""
+    added = tuple(range(len(seen.columns)))
+    alignment = Alignment(same=(), added=added, dropped=(), unproven=(), evidence=())
+    schema = derive(EMPTY_SCHEMA, seen, alignment, retire=False, initials={})
+    evidence = Evidence(subject=str(sighting.table), kind="first sight", text="first event of this table")
+    return _version(sighting, 1, schema, (), (evidence,), kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Aligned:
+    """What is known of the columns of an event.
+
+    Attributes:
+        facts: what it was found by.
+        read: what readings of the catalogue say.
+    """
+
+    alignment: Alignment
+    facts: Facts
+    read: Told | None
+
+
+def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedSchema) -> _Aligned | Refused | Waits:
+    """Find out which columns an event shows, with all evidence there is."""
+    history = history.shown
+    head, route, logs = history.head, given.route, given.logs
+    found = [prove(history, seen, log, sighting.position) for log in logs]
+    behind = [item for item in found if isinstance(item, Behind)]
+    if given.patient and behind and not seen.shows(head.schema):
+        return Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
+    read = _read(history, seen, sighting, given.kept)
+    boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
+    anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
+    facts = Facts(
+        append_only=sighting.append_only and not anew and not (read is not None and read.made_anew),
+        snapshot_boundary=boundary,
+        renames=route.renames,
+        drops=route.drops,
+        proofs=(
+            *_decided(route, sighting, head.schema, seen),
+            *(item for item in found if isinstance(item, Proof)),
+            *(() if read is None else (read.proof,)),
+        ),
+    )
+    alignment = align(head.schema, seen, facts)
+    compared = given.values.get(sighting.kafka)
+    if alignment.unproven and compared is not None:
+        if given.patient and not is_settled(compared, head.schema, seen, alignment.unproven):
+            return Waits(reason=f"rows: {compared.rows} were compared, which does not show what became of columns yet")
+        proof = prove_by_values(compared, head.schema, seen, alignment.unproven)
+        facts = facts if proof is None else replace(facts, proofs=(*facts.proofs, proof))
+        alignment = align(head.schema, seen, facts)
+    if alignment.conflicts:
+        return contradiction(alignment)
+    if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
+        return unproven(head.schema, seen, alignment)
+    return _Aligned(alignment=alignment, facts=facts, read=read)
+
+
+def next_version(
+    given: Given, history: History, sighting: Sighting, seen: ObservedSchema
+) -> Version | Refused | Waits | None:
+    """Return what an event leads to that is later than the newest version; None if it shows nothing new."""
+    ended = history.head.ends_target
+    aligned = _behind_the_end(given, history, sighting, seen) or _aligned(given, history, sighting, seen)
+    if not isinstance(aligned, _Aligned):
+        return aligned
+    head, route, logs, kept = history.head, given.route, given.logs, given.kept
+    whole = aligned.alignment
+    is_other = is_another_table(whole)
+    made_anew = _created(given, history, sighting) if is_other else None
+    if is_other and ((route.append and not ended) or made_anew is None or route.policy.recreate == "pause"):
+        return recreated(whole)
+    choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
+    if isinstance(choice, Refused):
+        return choice
+    excluded = left_out(history)
+    initials = ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, logs, excluded)
+    if isinstance(initials, Refused):
+        return initials
+    values, reasons = initials
+    after = derive(head.schema, choice.seen, choice.alignment, retire=True, initials=values)
+    changes = diff(head.schema, after)
+    if not changes:
+        interrupted = any(is_interrupted(history.shown, log, sighting.position) for log in logs)
+        renewed = aligned.read is not None and aligned.read.renewed
+        told = untold(choice, history)
+        is_new = not excluded.issuperset(choice.ignored) or any(item.subject in choice.kept for item in told)
+        said = told if is_new else ()
+        said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
+        return _version(sighting, head.number + 1, after, (), said, kept) if said else None
+    types = type_changes(
+        changes,
+        head.schema,
+        after,
+        route,
+        given.capabilities,
+        kind=sighting.position.kind,
+        told=lambda id_: told_retyping(logs, sighting.table, head.position, sighting.position, after.column(id_).name),
+    )
+    refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
+    if types.sides:
+        after = derive(head.schema, choice.seen, beside(choice.alignment, types.sides), retire=True, initials=values)
+        changes = diff(head.schema, after)
+    refused = (
+        refused
+        or (None if route.append or is_other else refused_key(changes, head.schema, after, sighting))
+        or types.refused
+        or refused_change(changes, head.schema)
+    )
+    if refused is not None:
+        return refused
+    evidence = (
+        *choice.alignment.evidence,
+        *kept_evidence(head.schema, whole),
+        *considered(head.schema, seen, aligned.facts, whole),
+        *untold(choice, history),
+        *reasons,
+        *types.evidence,
+        *(() if route.append else wanted_again(changes, head.schema, excluded)),
+    )
+    return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
+
+
+def _created(given: Given, history: History, sighting: Sighting) -> SourcePosition | None:
+    """Return where the table was created behind the newest version, None if nothing tells of it."""
+    places = (created_at(log, history.table, history.head.position, sighting.position) for log in given.logs)
+    return next((place for place in places if place is not None), None)
+
+
+def _behind_the_end(
+    given: Given, history: History, sighting: Sighting, seen: ObservedSchema
+) -> _Aligned | Refused | Waits | None:
+    """Begin another table under the name of one that was dropped, if a CREATE TABLE is told.
+
+    Returns:
+        None if it is not, and the target was kept: then its columns decide, as everywhere.
+    """
+    head = history.head
+    decided = any(decision.at == str(sighting.kafka) for decision in given.route.decisions)
+    if head.dropped is None or (decided and not head.ends_target):
+        return None
+    at = _created(given, history, sighting)
+    if at is None:
+        if not head.ends_target:
+            return None
+        if given.patient:
+            return Waits(reason="rows came after the source table was dropped, and no CREATE TABLE is told yet")
+        return not_created()
+    text = f"created again after the table of this name was dropped ({at})"
+    alignment = all_new(head.schema, seen, text)
+    return _Aligned(alignment=alignment, facts=Facts(append_only=sighting.append_only), read=None)
+
+
+def moment_of(sighting: Sighting) -> Moment | None:
+    """Return when a sighting's event was written, None where readings of the catalogue cannot be joined to it."""
+    if sighting.position.kind != "postgresql":
+        return None
+    return Moment(lsn=sighting.position.parts[-1], commit=sighting.commit, snapshot=sighting.snapshot)
+
+
+def _read(history: History, seen: ObservedSchema, sighting: Sighting, kept: Kept) -> Told | None:
+    moment = moment_of(sighting)
+    return None if moment is None else prove_by_readings(history, seen, kept, sighting.position, moment)
+
+
+_INTERRUPTED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; what the source tells of its columns is no proof across this event",
+)
+
+_RENEWED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; the source's catalogue tells which ones they are from this event on",
+)
+
+
+def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:
+    """Return what the operator decided about just this change; names that are not there are passed over."""
+    place = {column.name: index for index, column in enumerate(seen.columns)}
+    for decision in route.decisions:
+        if decision.at != str(sighting.kafka):
+            continue
+        pairs = [(before.find(old), place.get(new)) for old, new in decision.renames.items()]
+        same = {column.id: index for column, index in pairs if column is not None and index is not None}
+        others = [name for name in decision.not_same if name in place]
+        gone = [column.id for name in others if (column := before.find(name)) is not None and column.id not in same]
+        said = "the operator decided it"
+        yield Proof(
+            kind=DECIDED,
+            same=same,
+            reasons=dict.fromkeys(same, said),
+            gone=dict.fromkeys(gone, said),
+            new={place[name]: said for name in others},
+        )
+
+
+_CALLED = {
+    "ddl": "the schema-change topic",
+    "message": "the topic of logical messages",
+}
+
+
+def _version(
+    sighting: Sighting,
+    number: int,
+    schema: InternalSchema,
+    changes: tuple[SchemaChange, ...],
+    evidence: tuple[Evidence, ...],
+    kept: Kept,
+) -> Version:
+    moment = moment_of(sighting)
+    is_read = moment is not None and kept.around(moment) is not None
+    return Version(
+        table=sighting.table,
+        number=number,
+        fingerprint=sighting.fingerprint,
+        schema=schema,
+        changes=changes,
+        evidence=evidence,
+        position=sighting.position,
+        kafka=sighting.kafka,
+        snapshot=sighting.snapshot,
+        append_only=sighting.append_only,
+        commit=sighting.commit if is_read else None,
+    )
+
+
+def _names_clash(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> bool:
+    """Whether an old column that would be kept has the name of a new one, so that both cannot stand in one table."""
+    kept = {before.column(id_).name for case in alignment.unproven for id_ in case.vanished}
+    return bool(kept & {column.name for column in seen.columns})
