@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cdc_sync.config import Config
+from cdc_sync.config import Config, route
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
@@ -299,6 +299,12 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
             raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
         store.withdraw_rollback(found)
         return RolledBack(table=found, version=asked.version, undo=True)
+    wanted = route(config, found)
+    if wanted is not None and wanted.merge is not None:
+        raise RefusedError(
+            f"Cannot roll back {found}: rows of other tables are in {wanted.target} and would go back too; nothing "
+            "rewrites them, so there is nothing to bring back"
+        )
     capabilities = FORMATS[config.target.format]
     history = recorded.load(found)
     begins = 0 if history.arrival is None else history.arrival.number  # what was kept before has another name's numbers

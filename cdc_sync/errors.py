@@ -14,6 +14,7 @@
     ├── HistoryError             exit code 1   the schema history is missing, damaged or contradicts the target
     │   └── VersionExists                      another writer recorded this version first
     └── TargetError              exit code 1   the table format refused an operation
+        └── ShareRefused                       rows of other source tables stand in a change's way; the table pauses
 
 Messages read "Cannot <verb> <thing>: <detail>" and end with what to do next, where there is something to do.
 """
@@ -93,3 +94,17 @@ class VersionExists(HistoryError):
 
 class TargetError(CdcSyncError):
     """A target refused an operation, or is in a state this pipeline did not make."""
+
+
+class ShareRefused(TargetError):
+    """A source table cannot change a target that others share; nothing of the change was done.
+
+    Args:
+        table, target: what is written where.
+        reason, remedy: why not, and what would let it, without the end of a sentence.
+    """
+
+    def __init__(self, *, table: object, target: object, reason: str, remedy: str) -> None:
+        super().__init__(f"Cannot change {target} for {table}: {reason}; {remedy}")
+        self.reason = reason
+        self.remedy = remedy

@@ -16,11 +16,12 @@ from cdc_sync.errors import RefusedError, TargetError
 from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.maintained import PipelineMaintained, TableMaintained, figures
-from cdc_sync.naming import TargetName
+from cdc_sync.naming import Route, TargetName
 from cdc_sync.spark.session import build_session
 from cdc_sync.state import StateStore
 from cdc_sync.tablesync import TableSync
 from cdc_sync.targets.base import Target, TargetState, makes_catalog, open_target
+from cdc_sync.targets.merged import SharedTables
 from cdc_sync.targets.place import held_target
 from cdc_sync.upkeep import Upkeep, chores
 
@@ -73,14 +74,28 @@ def maintain(config: Config, tables: Sequence[TableId], *, dry_run: bool) -> Pip
     spark = build_session(config)
     try:
         maintainer = _Maintainer(config, spark)
-        found = [
-            maintainer.table(table, wanted.target, dry_run=dry_run)
-            for table, wanted in routes.items()
-            if wanted is not None
-        ]
+        found = [_one_of(maintainer, group, dry_run=dry_run) for group in _by_target(routes.values())]
     finally:
         spark.stop()
     return PipelineMaintained(pipeline=config.pipeline.name, tables=tuple(found))
+
+
+def _by_target(routes: Iterable[Route | None]) -> Iterable[Sequence[Route]]:
+    """Group source tables that share a target; each other one stands alone."""
+    groups: dict[object, list[Route]] = {}
+    for wanted in routes:
+        if wanted is not None:
+            groups.setdefault(wanted.table if wanted.merge is None else wanted.target, []).append(wanted)
+    return groups.values()
+
+
+def _one_of(maintainer: _Maintainer, group: Sequence[Route], *, dry_run: bool) -> TableMaintained:
+    """Maintain the target of some source tables once, by way of the first of them that no migration goes on of."""
+    for wanted in group[:-1]:
+        found = maintainer.table(wanted, dry_run=dry_run)
+        if found.outcome != "left_alone":
+            return found
+    return maintainer.table(group[-1], dry_run=dry_run)
 
 
 def _check_format(config: Config, *, dry_run: bool) -> None:
@@ -103,12 +118,13 @@ class _Maintainer:
         self._history = HistoryStore(f"{config.pipeline.root}/history")
         self._opened: Target | None = None
 
-    def table(self, table: TableId, wanted: TargetName, *, dry_run: bool) -> TableMaintained:
+    def table(self, wanted: Route, *, dry_run: bool) -> TableMaintained:
         """Maintain one table, or tell what is due."""
-        target = self._target()
+        table, target = wanted.table, self._target()
         if target is None:
-            return TableMaintained(table=table, target=str(wanted), outcome="left_alone", problem=_NO_TABLE)
-        name = held_target(wanted, target.capabilities.tables)
+            return TableMaintained(table=table, target=str(wanted.target), outcome="left_alone", problem=_NO_TABLE)
+        name = held_target(wanted.target, target.capabilities.tables)
+        target = SharedTables(target).target_of(wanted)
         history = self._history.find(table)
         head = history.head.number if history is not None else None
         found = _maintained(target, table, name, head, self._config.maintenance.upkeep, dry_run=dry_run, alone=False)
@@ -129,6 +145,7 @@ class Rota:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._last: dict[TableId, float] = {}
+        self._shared: dict[TargetName, set[TableId]] = {}
 
     def next(self, tables: Iterable[TableSync]) -> TableSync | None:
         """Return the table whose maintenance is due longest; None if none is, or the job is not to do it."""
@@ -138,6 +155,8 @@ class Rota:
         known = {table.table: table for table in tables}
         for table in known.keys() - self._last.keys():
             self._last[table] = self._context.state.maintained(table) or 0.0
+            if known[table].route.merge is not None:
+                self._shared.setdefault(known[table].route.target, set()).add(table)
         due = most_overdue(self._last, known, every, time.time())
         return None if due is None else known[due]
 
@@ -148,10 +167,12 @@ class Rota:
             return
         head = table.history.head.number if table.history is not None else None
         upkeep = self._context.config.maintenance.upkeep
-        target, name = self._context.target, table.route.target
-        found = _maintained(target, table.table, name, head, upkeep, dry_run=False, alone=True)
+        name = table.route.target
+        found = _maintained(table.target, table.table, name, head, upkeep, dry_run=False, alone=True)
         if found.outcome == "maintained":
-            self._context.state.save_maintained(table.table, self._last[table.table])
+            for other in {table.table, *self._shared.get(name, ())}:
+                self._last[other] = self._last[table.table]
+                self._context.state.save_maintained(other, self._last[other])
 
 
 def _maintained(

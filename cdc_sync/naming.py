@@ -71,6 +71,8 @@ class Route:
         key: the columns that identify a row, as declared; None leaves it to the record key.
         append: every event becomes a row of its own, and no row is ever changed.
         partition_by: what the target's files are divided by; None leaves it as it is.
+        merge: where several source tables share the target, its column that says which one a row is of; None where the
+            target is this table's alone.
         decisions: what the operator said while the table was paused.
         joins: what was said after the fact and carried out already: a history that is made again has it at its place.
     """
@@ -84,6 +86,7 @@ class Route:
     key: tuple[str, ...] | None = None
     append: bool = False
     partition_by: Partitioning | None = None
+    merge: str | None = None
     decisions: tuple[Decision, ...] = ()
     joins: tuple[Join, ...] = ()
 
@@ -104,7 +107,7 @@ class Clash:
 
 
 def check_routes(routes: Iterable[Route]) -> tuple[Clash, ...]:
-    """Find the tables that must be refused because another table holds their target.
+    """Find the tables that must be refused because another table holds their target and does not share it.
 
     Args:
         routes: in order of right: the first table on a target keeps it, so pass running tables before new ones.
@@ -112,10 +115,11 @@ def check_routes(routes: Iterable[Route]) -> tuple[Clash, ...]:
     Returns:
         One clash for every table to refuse, in the order given; empty if all targets differ.
     """
-    holders: dict[TargetName, TableId] = {}
+    holders: dict[TargetName, Route] = {}
     clashes = []
     for route in routes:
-        holder = holders.setdefault(route.target, route.table)
-        if holder != route.table:
-            clashes.append(Clash(refused=route.table, holder=holder, target=route.target))
+        holder = holders.setdefault(route.target, route)
+        shared = route.merge is not None and route.merge == holder.merge
+        if holder.table != route.table and not shared:
+            clashes.append(Clash(refused=route.table, holder=holder.table, target=route.target))
     return tuple(clashes)

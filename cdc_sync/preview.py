@@ -75,9 +75,12 @@ def preview(config: Config) -> Plan:
                 context.catalogue.close()
             tables = []
             for table in job.tables.all():
-                steps = tuple(explain(step, table.route.target) for step in target.steps(table.route.target))
+                drafted_target = table.target
+                assert isinstance(drafted_target, DraftTarget)
+                name = table.route.target
+                steps = tuple(explain(step, name) for step in drafted_target.steps(name))
                 mine = [topic for topic in topics if table in job.tables.of(topic)]
-                offsets = lag(target.read_so_far(table.route.target, mine), beginnings, ends)
+                offsets = lag(drafted_target.read_so_far(name, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
             aside = context.state.quarantine_counts()
             return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside)

@@ -49,6 +49,8 @@ class Progress:
         high_water: topic -> partition -> no event in the table that came from there has a higher source LSN. A
             partition that is in `offsets` and not here is one for which that is not known.
         truncated: the last TRUNCATE that was carried out, None if none was.
+        shares: where several source tables share the target, how far each has read, by its name; the marker itself says
+            nothing of events then, and its version is the union's.
     """
 
     version: int
@@ -56,6 +58,7 @@ class Progress:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     high_water: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     truncated: Truncated | None = None
+    shares: Mapping[str, Progress] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return the first offset the table does not hold, None if it holds nothing of the partition."""
@@ -75,9 +78,12 @@ class Progress:
 
     def to_text(self) -> str:
         """Return the marker as one line of JSON, the same for equal markers."""
+        return json.dumps(self._to_json(), separators=(",", ":"))
+
+    def _to_json(self) -> dict[str, object]:
         data: dict[str, object] = {
-            # A program that knows nothing of TRUNCATE must not go on behind one.
-            "format": 1 if self.truncated is None else 2,
+            # A program that knows nothing of TRUNCATE must not go on behind one, nor one that takes all for its own.
+            "format": 3 if self.shares else 1 if self.truncated is None else 2,
             "version": self.version,
             "offsets": _with_text_keys(self.offsets),
             "topic_ids": dict(sorted(self.topic_ids.items())),
@@ -90,7 +96,9 @@ class Progress:
                 "offsets": offsets,
                 **({"made_anew": True} if self.truncated.made_anew else {}),
             }
-        return json.dumps(data, separators=(",", ":"))
+        if self.shares:
+            data["shares"] = {name: share._to_json() for name, share in sorted(self.shares.items())}
+        return data
 
 
 def parse_progress(text: str) -> Progress:
@@ -100,18 +108,22 @@ def parse_progress(text: str) -> Progress:
         TargetError: if the text is damaged or of a later format.
     """
     try:
-        data = json.loads(text)
-        if data["format"] not in (1, 2):
-            raise TargetError(f"Cannot read progress marker: format {data['format']} is later than this program")
-        return Progress(
-            version=data["version"],
-            offsets=with_number_keys(data["offsets"]),
-            topic_ids=data["topic_ids"],
-            high_water=with_number_keys(data["high_water"]),
-            truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
-        )
+        return _from_json(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read progress marker {text!r}: {error}") from error
+
+
+def _from_json(data: Mapping[str, Any]) -> Progress:
+    if data["format"] not in (1, 2, 3):
+        raise TargetError(f"Cannot read progress marker: format {data['format']} is later than this program")
+    return Progress(
+        version=data["version"],
+        offsets=with_number_keys(data["offsets"]),
+        topic_ids=data["topic_ids"],
+        high_water=with_number_keys(data["high_water"]),
+        truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
+        shares={name: _from_json(share) for name, share in data["shares"].items()} if data["format"] == 3 else {},
+    )
 
 
 def _read_truncated(data: Mapping[str, Any]) -> Truncated:

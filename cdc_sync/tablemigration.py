@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.errors import HistoryError, TargetError
+from cdc_sync.errors import HistoryError, ShareRefused, TargetError
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import joined_columns
 from cdc_sync.history.revision import Version
@@ -66,6 +66,8 @@ class TableMigration(TablePartitioning):
                 return
             on_the_way = History(table=self.table, versions=self.history.versions[: version.number])
             self._migrate_to(self.history if version is head else on_the_way)
+            if self.pause is not None:
+                return
 
     def _key_clash(self, version: Version) -> Pause | None:
         """Look whether rows can be found by a key that the versions up to one bring, None if there is none."""
@@ -103,7 +105,11 @@ class TableMigration(TablePartitioning):
         if isinstance(said, Refused):
             raise TargetError(f"Cannot join columns of {self.table}: {said.reason}; {said.remedy}")
         self._keep_unconverted(steps)
-        self._context.target.migrate(self.route.target, steps, progress, said)
+        try:
+            self._context.target.migrate(self.route.target, steps, progress, said)
+        except ShareRefused as refused:
+            self.refuse(Pause(reason=refused.reason, remedy=refused.remedy, at=str(head.kafka)))
+            return
         self._stamped = head.number
         if self.route.partition_by is not None:
             self._take_partitioning(self._context.target.state(self.route.target))  # columns may have taken parts of it
@@ -169,6 +175,8 @@ class TableMigration(TablePartitioning):
             self._migrate()  # a join that was recorded and then interrupted is carried out here
         if any((item.id, item.into) == (join.joined, join.kept) for item in joined_columns(history.versions)):
             return True
+        if self.route.merge is not None:
+            return self._forget(join, _SHARED)
         version = join_version(history, join, self._context.target.capabilities)
         if isinstance(version, Refused):
             return self._forget(join, version)
@@ -252,6 +260,12 @@ class TableMigration(TablePartitioning):
                 asked = None
         self.rollback = asked
         return state
+
+
+_SHARED = Refused(
+    reason="rows of other tables are in the target, where the two may be columns of theirs",
+    remedy="snapshot the table into a target of its own, with the rename declared under renames",
+)
 
 
 def _is_of_key(change: SchemaChange) -> bool:

@@ -85,11 +85,14 @@ class TableRenaming(TableTruncation):
         assert self.history.arrival.renamed_from is not None
         return self.history.arrival.renamed_from.names[-1]
 
-    def _target_of(self, table: TableId) -> TargetName | None:
+    def _route_of(self, table: TableId) -> Route | None:
         try:
-            found = route(self._context.config, table)
+            return route(self._context.config, table)
         except RefusedError:
             return None
+
+    def _target_of(self, table: TableId) -> TargetName | None:
+        found = self._route_of(table)
         return None if found is None else held_target(found.target, self._context.target.capabilities.tables)
 
     def _into(self, end: Version) -> TargetName:
@@ -139,6 +142,14 @@ class TableRenaming(TableTruncation):
     def _cannot_move(self, end: Version) -> Pause | None:
         """Return why the target cannot have the new name."""
         into, target = self._into(end), self._context.target
+        there = None if end.renamed_to is None else self._route_of(end.renamed_to)
+        if there is not None and there.merge is not None:
+            return Pause(
+                reason=f"the source table was renamed to {end.renamed_to}, whose rows go to {into} with those of other "
+                "tables, so the target cannot be renamed to that",
+                remedy=f"set policy.rename_table: stay for {self.table} and start the job again",
+                at=str(end.kafka),
+            )
         version = self._arrival(end)
         if isinstance(version, Refused):
             return Pause(reason=version.reason, remedy=version.remedy, at=str(end.kafka))

@@ -16,11 +16,12 @@ from cdc_sync.limits import Window, too_many_tables
 from cdc_sync.naming import Route, check_routes
 from cdc_sync.stops import Pause
 from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.merged import SharedTables
 from cdc_sync.targets.place import held_target
 
 _ONE_TARGET_EACH = (
-    "give one of the two tables another target; where they are partitions of one Postgres table, publish that one "
-    "instead: publish.via.partition.root=true in the connector (docs/modes.md)"
+    "give one of the two tables another target, or both rules the same merge; where they are partitions of one "
+    "Postgres table, publish that one instead: publish.via.partition.root=true in the connector (docs/modes.md)"
 )
 
 
@@ -35,6 +36,7 @@ class Tables:
         self._topics: dict[str, set[TableId]] = {}
         self._ignored: set[TableId] = set()
         self._lock = threading.Lock()
+        self._shared = SharedTables(context.target)
         self._new = Window(context.config.limits.max_new_tables_per_hour)
 
     def all(self) -> tuple[TableSync, ...]:
@@ -92,7 +94,7 @@ class Tables:
         wanted = self.route_of(table)
         if wanted is None:
             return None
-        made = self._type(self._context, wanted)
+        made = self._type(replace(self._context, target=self._shared.target_of(wanted)), wanted)
         if self._is_new(table) and not self._new.take():
             said = too_many_tables(self._context.config.limits)
             made.refuse(Pause(reason=said.reason, remedy=said.remedy))

@@ -30,7 +30,7 @@ from cdc_sync.stops import Pause, rolled_back, too_late
 from cdc_sync.tabledropping import TableDropping
 from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tablereading import Ends
-from cdc_sync.targets.base import TargetState
+from cdc_sync.targets.base import Target, TargetState
 from cdc_sync.truncation import Truncate
 from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
 
@@ -109,6 +109,11 @@ class TableSync(TableDropping):
             self.save_status()
         return done
 
+    @property
+    def target(self) -> Target:
+        """Where the rows go; of a target that several tables share, this one's part."""
+        return self._context.target
+
     def reload_after_failure(self) -> None:
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
         if self.failing is not None:
@@ -124,6 +129,11 @@ class TableSync(TableDropping):
             raise TargetError(
                 f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
                 "route the table elsewhere or move the target away"
+            )
+        if state.union is not None:
+            raise TargetError(
+                f"Cannot sync {self.table}: several source tables share the target {self.route.target}; give its rule "
+                "merge, or route the table elsewhere"
             )
 
     def knows(self, digest: str) -> bool:

@@ -75,5 +75,12 @@ def test_a_damaged_marker_is_refused(text: str) -> None:
 
 
 def test_a_later_format_is_refused() -> None:
-    with pytest.raises(TargetError, match="format 3 is later than this program"):
-        parse_progress('{"format":3}')
+    with pytest.raises(TargetError, match="format 4 is later than this program"):
+        parse_progress('{"format":4}')
+
+
+def test_the_marker_of_a_shared_table_holds_one_for_each_source_table() -> None:
+    marker = Progress(version=7, shares={"d.s.b": MARKER, "d.s.a": Progress(version=1)})
+
+    assert parse_progress(marker.to_text()) == marker
+    assert '"format":3' in marker.to_text(), "a program that takes all rows for its own must not go on"

@@ -16,7 +16,7 @@ _KNOWN = {"KAFKA_PASSWORD": "secret"}
 
 
 def test_the_configuration_loads_and_routes_as_it_says() -> None:
-    example, partitions, evidence = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    example, partitions, merge, evidence = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     config = parse_config(example + evidence, path="README.md", environ=_KNOWN)
     routed = route(config, TableId(database="shop", schema="public", table="orders"))
     assert routed is not None
@@ -26,6 +26,11 @@ def test_the_configuration_loads_and_routes_as_it_says() -> None:
     routed = route(divided, TableId(database="shop", schema="inv", table="orders"))
     assert routed is not None
     assert str(routed.partition_by) == "day(created_at), bucket(16, id), region"
+    merged = parse_config(
+        re.sub(r"tables:\n.*?(?=target:\n)", lambda _: merge, example, flags=re.DOTALL), environ=_KNOWN
+    )
+    shards = [route(merged, TableId(database="shop", schema="public", table=f"orders_{number}")) for number in (1, 64)]
+    assert [(shard.target.name, shard.merge) for shard in shards if shard] == [("orders", "_source_table")] * 2
 
 
 def test_every_command_it_lists_exists(capsys) -> None:  # type: ignore[no-untyped-def]

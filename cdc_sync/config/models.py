@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, model_validator
 
 from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
-from cdc_sync.config.routes import check_rules
+from cdc_sync.config.routes import check_rules, policy_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
@@ -130,6 +130,7 @@ class Config(Section):
         check_rules(self.tables)
         self._check_removals()
         self._check_partitionings()
+        self._check_merges()
         return self
 
     def _check_removals(self) -> None:
@@ -153,10 +154,35 @@ class Config(Section):
                     *("tables", index, "partition_by"),
                 )
 
+    def _check_merges(self) -> None:
+        """Refuse to merge tables where the format, or what is to become of a target, concerns rows of others."""
+        format_ = self.target.format
+        for index, rule in enumerate(self.tables):
+            if rule.merge is None:
+                continue
+            place = ("tables", index, "merge")
+            if not FORMATS[format_].merges:
+                problem(f"has no use with target.format {format_}: only iceberg and delta tables are shared", *place)
+            if format_ != "iceberg" and self.target.metastore:
+                problem(
+                    "has no use with a metastore, which is not told of shared tables; leave out its catalog", *place
+                )
+            policy = policy_of(self.policy, rule)
+            for setting, answer, others in (("drop_table", "archive", "keep, drop or pause"), _FOLLOW):
+                if getattr(policy, setting) == answer:
+                    problem(
+                        f"stands beside policy.{setting}: {answer}, which renames a target, and rows of other tables "
+                        f"are in it; say {others} in the rule's policy",
+                        *place,
+                    )
+
     @property
     def secrets(self) -> frozenset[Secret]:
         """Every text that came from a reference, for whoever prints."""
         return frozenset(_secrets(self))
+
+
+_FOLLOW = ("rename_table", "follow", "stay or pause")
 
 
 def _secrets(value: object) -> Iterator[Secret]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cdc_sync.config.fields import problem
@@ -16,7 +17,7 @@ from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
     from cdc_sync.config.models import Config
-    from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
+    from cdc_sync.config.tables import PolicyDefaults, TableRule
 
 
 def route(config: Config, table: TableId) -> Route | None:
@@ -42,10 +43,11 @@ def route(config: Config, table: TableId) -> Route | None:
             renames=rule.renames,
             drops=frozenset(rule.drops),
             initials=rule.initial_values,
-            policy=_policy(config.policy, rule.policy),
+            policy=policy_of(config.policy, rule),
             key=rule.key,
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
+            merge=None if rule.merge is None else rule.merge.source_column,
         )
     return None
 
@@ -56,7 +58,7 @@ def check_rules(rules: Sequence[TableRule]) -> None:
     Raises:
         PydanticCustomError: placed at the rule.
     """
-    targets: dict[TargetName, str] = {}
+    targets: dict[TargetName, TableRule] = {}
     for index, rule in enumerate(rules):
         if rule.table is None:
             continue
@@ -71,14 +73,15 @@ def check_rules(rules: Sequence[TableRule]) -> None:
         target = _known_target(rule)
         if target is None:
             continue
-        if target in targets:
+        if target in targets and (rule.merge is None or rule.merge != targets[target].merge):
             problem(
-                f"is {target}, where table {targets[target]} goes already; give one of the two another target",
+                f"is {target}, where table {targets[target].table} goes already; give one of the two another target, "
+                "or both rules the same merge",
                 "tables",
                 index,
                 "target",
             )
-        targets[target] = rule.table
+        targets[target] = rule
 
 
 def _known_target(rule: TableRule) -> TargetName | None:
@@ -101,9 +104,15 @@ def _template(rule: TableRule) -> Template:
     return Template.parse(rule.target, groups=frozenset(re.compile(rule.pattern or "").groupindex))
 
 
-def _policy(defaults: PolicyDefaults, override: PolicyOverride) -> Policy:
-    """Put a table's policy together: its own answers, then those of its mode, then what is said for all tables."""
+def policy_of(defaults: PolicyDefaults, rule: TableRule) -> Policy:
+    """Put a table's policy together: its own answers, then those of its mode, then what is said for all tables.
+
+    Where rows of other tables are in the target, a type that it cannot change to in place pauses the table instead.
+    """
+    override = rule.policy
     said = {name: getattr(defaults, name) for name in defaults.model_fields_set - {"mode"}}
     own = {name: value for name, value in override.model_dump().items() if name != "mode" and value is not None}
     of_mode = answers(override.mode) if override.mode is not None else {}
-    return Policy(**{**answers(defaults.mode), **said, **of_mode, **own})
+    found = Policy(**{**answers(defaults.mode), **said, **of_mode, **own})
+    rewrites = rule.merge is not None and found.incompatible_types == "rewrite"
+    return replace(found, incompatible_types="pause") if rewrites else found

@@ -59,6 +59,12 @@ class PolicyDefaults(Section):
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 
+class Merge(Section):
+    """Several source tables in one target."""
+
+    source_column: Text = "_source_table"
+
+
 class TableRule(Section):
     """One rule of the tables section; the first that matches a table wins."""
 
@@ -72,6 +78,7 @@ class TableRule(Section):
     drops: tuple[Text, ...] = ()
     initial_values: Mapping[str, Scalar] = {}
     partition_by: tuple[Text, ...] | None = None
+    merge: Merge | None = None
     policy: PolicyOverride = PolicyOverride()
 
     @model_validator(mode="after")
@@ -118,6 +125,24 @@ class TableRule(Section):
             Partitioning.parse(self.partition_by or ())
         except PartitioningError as error:
             problem(error.reason, "partition_by", error.index)
+        return self
+
+    @model_validator(mode="after")
+    def _merge_leaves_rows_of_others_alone(self) -> TableRule:
+        if self.merge is None:
+            return self
+        if self.mode == "append":
+            problem("stands beside mode: append, and changelogs are not merged; remove one of the two", "merge")
+        if self.partition_by is not None:
+            problem(
+                "stands beside merge, and targets of several source tables are not partitioned; remove it",
+                "partition_by",
+            )
+        if self.policy.incompatible_types == "rewrite":
+            problem(
+                "would rewrite rows of other tables, for the rule has merge; choose side_column or pause",
+                *("policy", "incompatible_types"),
+            )
         return self
 
     def matches(self, name: str) -> re.Match[str] | None:

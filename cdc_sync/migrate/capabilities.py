@@ -57,6 +57,7 @@ class Capabilities:
         adds_last: a new column is done in place only behind all others.
         by_path: tables are folders, which no catalogue names.
         repartitions: a table that has rows can be partitioned in another way, without touching them.
+        merges: rows of several source tables can share one (`targets.merged`).
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
         tables: the same for both parts of a table's name, each by itself.
@@ -69,6 +70,7 @@ class Capabilities:
     adds_last: bool = False
     by_path: bool = False
     repartitions: bool = False
+    merges: bool = False
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -81,6 +83,7 @@ _FOLDERS = NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", 
 ICEBERG = Capabilities(
     format="iceberg",
     repartitions=True,
+    merges=True,
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
     promotions=frozenset(Promotion),
     # A member is renamed in no event; where ids say so all the same, names in the middle may collide.
@@ -97,6 +100,7 @@ ICEBERG = Capabilities(
 DELTA = Capabilities(
     format="delta",
     by_path=True,
+    merges=True,
     # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
     # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
     promotions=frozenset((Promotion.WITHIN_INT32,)),
@@ -158,7 +162,9 @@ PARQUET = Capabilities(
     # for a table that is on its way out.
     tables=NameRules(plain=True, max_bytes=118),
 )
-MEMORY = Capabilities(format="memory", promotions=frozenset(Promotion), rewritten=frozenset((RenameMember,)))
+MEMORY = Capabilities(
+    format="memory", promotions=frozenset(Promotion), rewritten=frozenset((RenameMember,)), merges=True
+)
 FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)}
 """What each format that can be configured is able to do."""
 

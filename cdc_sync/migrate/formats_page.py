@@ -119,6 +119,7 @@ def _table() -> Iterator[str]:
     yield _row("drop the oldest member of a struct", ["rewritten"] * len(shown))
     yield _row("any other type", ["rewritten"] * len(shown))
     yield _row("names of columns", [_names(found) for found in shown])
+    yield _row("[several source tables in one](merged.md)", ["yes" if found.merges else "no" for found in shown])
 
 
 def _row(name: str, cells: list[str]) -> str:

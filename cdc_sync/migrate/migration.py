@@ -107,11 +107,16 @@ Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfil
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """Steps that lead to version `version` with schema `schema`; no steps if the target is there already."""
+    """Steps that lead to version `version` with schema `schema`; no steps if the target is there already.
+
+    Attributes:
+        union: of a target that several source tables share, what is stamped beside the version: whose its columns are.
+    """
 
     version: int
     schema: InternalSchema
     steps: tuple[Step, ...]
+    union: str | None = None
 
 
 def migration(
@@ -154,7 +159,7 @@ def migration(
             if column.initial is not None and not column.retired
         )
     changes = diff(stamped.schema, head.schema)
-    altered = _with_schemas(stamped.schema, changes)
+    altered = with_schemas(stamped.schema, changes)
     if rows_at is not None and rewrites(changes, capabilities, head.schema, mode):
         rewrite = RewriteTable(version=stamped.number, before=stamped.schema, steps=altered, filled=filled)
         return Migration(version=head.number, schema=head.schema, steps=(*steps, rewrite))
@@ -198,9 +203,10 @@ def _joins(before: InternalSchema, after: InternalSchema, joined: Sequence[Joine
             )
 
 
-def _with_schemas(
+def with_schemas(
     schema: InternalSchema, changes: tuple[SchemaChange, ...]
 ) -> tuple[tuple[InternalSchema, SchemaChange], ...]:
+    """Pair each change with the schema that it is applied to."""
     paired = []
     for change in changes:
         paired.append((schema, change))

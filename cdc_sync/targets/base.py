@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import Migration
+from cdc_sync.migrate.migration import Backfill, Migration
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
@@ -34,6 +35,7 @@ class TargetState:
         partitioning: what new files are divided by, in the columns' present names.
         partition_by: the configured text that this was brought to, None if there was none. Where a column went that
             it named, what is left of it: it differs from the configured text then.
+        union: of a table that several source tables share, what is stamped beside the version (`cdc_sync.union`).
     """
 
     version: int | None
@@ -44,6 +46,7 @@ class TargetState:
     kept: int | None = None
     partitioning: Partitioning = UNPARTITIONED
     partition_by: str | None = None
+    union: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,9 @@ def same_offsets(one: Progress | None, other: Progress | None) -> bool:
     """Whether two states hold the same events; a migration between them changes columns only."""
     if one is None or other is None:
         return one is other
-    return one.offsets == other.offsets
+    return one.offsets == other.offsets and {name: share.offsets for name, share in one.shares.items()} == {
+        name: share.offsets for name, share in other.shares.items()
+    }
 
 
 def marker_after_join(progress: Progress, version: int) -> Progress:
@@ -207,6 +212,34 @@ class Target(Protocol):
         Raises:
             TargetError: if the format refuses, or another writer came between; what was done until then stands.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsOf:
+    """The rows of one source table in a target that several share.
+
+    Attributes:
+        schema: the target's columns; the first holds the name of the source table.
+        label: what it holds in these rows.
+    """
+
+    schema: InternalSchema
+    label: str
+
+
+class Shareable(Target, Protocol):
+    """A format in which rows of several source tables can share a table (`Capabilities.merges`)."""
+
+    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+        """Move or empty values, or fill those that are NULL in new columns, of these rows only, with the progress.
+
+        One commit; where there is no such row there need not be one. Moves are not to be repeated.
+        """
+        ...
+
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+        """Remove these rows, with the progress, in one commit; earlier states can be read as after any other."""
         ...
 
 

@@ -33,7 +33,7 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets import delta_upkeep
-from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, marker_after_join
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, delta_type
 from cdc_sync.targets.delta_log import DeltaTable, forget
 from cdc_sync.targets.delta_schema import altered, new_fields
@@ -48,10 +48,13 @@ from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.past_members import Part, as_now, delta_part
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
+from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
+from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
+UNION_PROPERTY = "cdc_sync.union"
 _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
 _TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
 
@@ -85,6 +88,7 @@ class DeltaTarget:
             mode=_mode(properties),
             size=int(size.get()) if size.isDefined() else 0,
             kept=_kept(properties).get("version"),
+            union=properties.get(UNION_PROPERTY),
         )
 
     def migrate(
@@ -97,7 +101,7 @@ class DeltaTarget:
             try:
                 match step:
                     case CreateTable(schema=schema, mode=mode):
-                        stamps = {VERSION_PROPERTY: str(migration.version), MODE_PROPERTY: mode}
+                        stamps = {**_stamps(migration), MODE_PROPERTY: mode}
                         properties = _TABLE_PROPERTIES | dict(self._config.table_properties) | stamps
                         table.create(new_fields(schema, mode), properties)
                     case JoinValues():
@@ -139,6 +143,27 @@ class DeltaTarget:
                 self._merge(table, batch.rows, lambda view: merge_statement(table.sql_name, view, batch), marker)
         except (Py4JJavaError, PySparkException) as error:
             raise _failure("write", name, error) from error
+
+    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+        """Update them; where nothing is to change there is no commit."""
+        table = self._table(name)
+        text = change_rows_statement(table.sql_name, held_rows(rows, DELTA.columns), change)
+        if text is None:
+            return
+        try:
+            table.execute(text, progress.to_text())
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("change rows of", name, error) from error
+
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+        """Delete them; a table without such rows gets the marker all the same."""
+        table = self._table(name)
+        try:
+            table.execute(remove_rows_statement(table.sql_name, held_rows(rows, DELTA.columns)), progress.to_text())
+            if progress_of(name, table.lineage(table.snapshot().version())) != progress:
+                table.repeat(progress.to_text())
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("remove rows of", name, error) from error
 
     def truncate(self, name: TargetName, progress: Progress) -> None:
         """Take all files out of the table; they can be read until they are vacuumed."""
@@ -239,7 +264,7 @@ class DeltaTarget:
         if progress is not None and rewrites(changes, DELTA, migration.schema):
             raise TargetError(f"Cannot migrate {name}: a type changes, and its rows would lose their values")
         marker = None if progress is None else progress.to_text()
-        table.change(marker, lambda fields: altered(fields, step.steps), {VERSION_PROPERTY: str(version)})
+        table.change(marker, lambda fields: altered(fields, step.steps), _stamps(migration))
 
     def _rewrite(self, table: DeltaTable, step: RewriteTable, migration: Migration, progress: Progress) -> None:
         snapshot = table.snapshot()
@@ -300,6 +325,12 @@ _VERBS: dict[type, str] = {
     RewriteTable: "rewrite",
     Backfill: "back-fill",
 }
+
+
+def _stamps(migration: Migration) -> dict[str, str]:
+    """Return what is stamped on a table in the commit of its columns."""
+    union = {} if migration.union is None else {UNION_PROPERTY: migration.union}
+    return {VERSION_PROPERTY: str(migration.version), **union}
 
 
 def _mode(properties: Mapping[str, str]) -> Mode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -33,6 +33,10 @@ class DraftTarget:
     def capabilities(self) -> Capabilities:
         """Those of the target it stands for."""
         return self._capabilities
+
+    def of(self, part: Callable[[Target], Target]) -> DraftTarget:
+        """Return a draft of a part of the same target, which has steps of its own."""
+        return DraftTarget(part(self._target), self._capabilities)
 
     def steps(self, name: TargetName) -> tuple[DraftedStep, ...]:
         """Return what would be done, in order."""

@@ -38,7 +38,7 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
 from cdc_sync.targets import iceberg_upkeep
-from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.iceberg_callback import with_properties
@@ -59,10 +59,13 @@ from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
+from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
+from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
+UNION_PROPERTY = "cdc_sync.union"
 
 
 class IcebergTarget:
@@ -99,6 +102,7 @@ class IcebergTarget:
             kept=kept_version(table),
             partitioning=partitioning_of(table),
             partition_by=table.properties().get(PARTITION_PROPERTY),
+            union=table.properties().get(UNION_PROPERTY),
         )
 
     def migrate(
@@ -110,7 +114,7 @@ class IcebergTarget:
         for step in migration.steps:
             match step:
                 case CreateTable():
-                    self._create(name, step, migration.version)
+                    self._create(name, step, _stamps(migration))
                 case JoinValues():
                     if self._load(name).properties().get(VERSION_PROPERTY) != str(migration.version):
                         self._join(name, step, (said or {}).get(step.into))
@@ -123,7 +127,9 @@ class IcebergTarget:
                         alter(self._jvm, transaction, steps)
                         stamp_what_is_left(transaction, table)
                         update = transaction.updateProperties()
-                        update.set(VERSION_PROPERTY, str(migration.version)).commit()
+                        for key, value in _stamps(migration).items():
+                            update.set(key, value)
+                        update.commit()
                         transaction.commitTransaction()
                     except Py4JJavaError as error:
                         raise self._failure("migrate", name, error) from error
@@ -170,6 +176,26 @@ class IcebergTarget:
                 self._merge(batch.rows, lambda view: merge_statement(self._sql_name(name), view, batch), properties)
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
+
+    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+        """Update them; where nothing is to change there is no commit."""
+        text = change_rows_statement(self._sql_name(name), held_rows(rows, ICEBERG.columns), change)
+        if text is None:
+            return
+        try:
+            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("change rows of", name, error) from error
+
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+        """Delete them; a table without such rows gets the marker all the same."""
+        text = remove_rows_statement(self._sql_name(name), held_rows(rows, ICEBERG.columns))
+        try:
+            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("remove rows of", name, error) from error
+        if progress_of(name, lineage(self._load(name))) != progress:
+            self.mark(name, progress)
 
     def truncate(self, name: TargetName, progress: Progress) -> None:
         """Take all files out of the table, delete files too: one commit of metadata, however many rows there are."""
@@ -298,7 +324,7 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
-    def _create(self, name: TargetName, step: CreateTable, version: int) -> None:
+    def _create(self, name: TargetName, step: CreateTable, stamps: dict[str, str]) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
         namespace = identifier.namespace()
@@ -311,11 +337,9 @@ class IcebergTarget:
                     raise self._failure("create", name, error) from error
         if catalog.tableExists(identifier):
             return
-        stamps = {VERSION_PROPERTY: str(version), MODE_PROPERTY: step.mode}
+        properties = dict(self._config.table_properties) | stamps | {MODE_PROPERTY: step.mode}
         try:
-            create_table(
-                self._jvm, catalog, identifier, step, version, properties=dict(self._config.table_properties) | stamps
-            )
+            create_table(self._jvm, catalog, identifier, step, int(stamps[VERSION_PROPERTY]), properties=properties)
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
 
@@ -348,6 +372,12 @@ class IcebergTarget:
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
+
+
+def _stamps(migration: Migration) -> dict[str, str]:
+    """Return what is stamped on a table in the commit of its columns."""
+    union = {} if migration.union is None else {UNION_PROPERTY: migration.union}
+    return {VERSION_PROPERTY: str(migration.version), **union}
 
 
 def _mode(table: Any) -> Mode:

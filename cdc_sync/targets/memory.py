@@ -32,12 +32,14 @@ from cdc_sync.targets.base import (
     UNKNOWN_VALUE,
     Batch,
     Commit,
+    RowsOf,
     TargetState,
     marker_after_join,
     same_offsets,
 )
 from cdc_sync.targets.keyless import comparable
 from cdc_sync.targets.memory_members import reshaped
+from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _Row = dict[int | str, Any]
@@ -60,6 +62,7 @@ class _Table:
     writes: int = 0
     # What there was before the last rewrite: schema, version, progress, rows.
     kept: tuple[InternalSchema, int, Progress | None, _Rows] | None = None
+    union: str | None = None
 
     def commit(self, rows: _Rows, progress: Progress) -> None:
         """Take other rows, and keep what there was for a while."""
@@ -91,7 +94,12 @@ class MemoryTarget:
             return None
         kept = None if table.kept is None else table.kept[1]
         return TargetState(
-            version=table.version, progress=table.progress, mode=table.mode, rows=len(table.rows), kept=kept
+            version=table.version,
+            progress=table.progress,
+            mode=table.mode,
+            rows=len(table.rows),
+            kept=kept,
+            union=table.union,
         )
 
     def migrate(
@@ -102,7 +110,8 @@ class MemoryTarget:
             match step:
                 case CreateTable(schema=schema, mode=mode):
                     with self._lock:
-                        self._tables.setdefault(name, _Table(schema=schema, version=migration.version, mode=mode))
+                        made = _Table(schema=schema, version=migration.version, mode=mode, union=migration.union)
+                        self._tables.setdefault(name, made)
                 case JoinValues():
                     self._join(name, step, (said or {}).get(step.into))
                 case AlterTable():
@@ -110,7 +119,7 @@ class MemoryTarget:
                     rows = _altered(table, migration.schema, table.rows)
                     table.past = [(marker, _altered(table, migration.schema, then)) for marker, then in table.past]
                     table.rows = {_place(table, migration.schema, key, row): row for key, row in rows.items()}
-                    table.schema, table.version = migration.schema, migration.version
+                    table.schema, table.version, table.union = migration.schema, migration.version, migration.union
                 case RewriteTable():
                     self._rewrite(name, step, migration, progress)
                 case Backfill(columns=columns):
@@ -192,6 +201,28 @@ class MemoryTarget:
             after[key] = after.get(key, {}) | {id_: value for id_, value in written.items() if id_ not in kept}
         table.commit(after, batch.progress)
 
+    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+        """Change them."""
+        table, source = self._tables[name], rows.schema.columns[0].id
+        values = _initials(change.columns) if isinstance(change, Backfill) else {}
+        after: _Rows = {}
+        for key, row in table.rows.items():
+            if row.get(source) != rows.label:
+                after[key] = row
+            elif isinstance(change, Backfill):
+                empty = all(row.get(column.id) is None for column in change.columns)
+                after[key] = row | values if empty else row
+            else:
+                moved = {to: row.get(from_) for from_, to in change.moved}
+                new: _Row = row | dict.fromkeys(change.emptied) | moved
+                after[tuple(new.get(id_) for id_ in change.key)] = new
+        table.rows, table.progress = after, progress
+
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+        """Keep all others."""
+        table, source = self._tables[name], rows.schema.columns[0].id
+        table.commit({key: row for key, row in table.rows.items() if row.get(source) != rows.label}, progress)
+
     def truncate(self, name: TargetName, progress: Progress) -> None:
         """Remove all rows."""
         self._tables[name].commit({}, progress)
@@ -267,8 +298,8 @@ def _altered(table: _Table, after: InternalSchema, rows: _Rows) -> _Rows:
 
 def _place(table: _Table, schema: InternalSchema, number: tuple[Any, ...], row: _Row) -> tuple[Any, ...]:
     """Return where a row stands under another schema; where there is no key it is numbered."""
-    if table.mode == "append":
-        return number
+    if table.mode == "append" or table.union is not None:
+        return number  # what a row of several source tables is found by is the affair of the one it is of
     if not schema.primary_key:
         return number if not table.schema.primary_key else (next(table.numbers),)
     return tuple(row.get(id_) for id_ in schema.primary_key)

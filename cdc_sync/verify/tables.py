@@ -20,6 +20,7 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.session import build_session
 from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.targets.base import Target, TargetState, makes_catalog, open_target
+from cdc_sync.targets.merged import SharedTables
 from cdc_sync.targets.place import held_target
 from cdc_sync.verify.columns import Compared, pair_columns
 from cdc_sync.verify.compare import compare
@@ -106,6 +107,7 @@ class _Verifier:
         if target is None:
             return replace(blank, problem="there is no target table yet")
         name = held_target(wanted.target, target.capabilities.tables)
+        target = SharedTables(target).target_of(wanted)
         state = target.state(name)
         if state is None or state.version is None:
             return replace(blank, problem="there is no target table yet")

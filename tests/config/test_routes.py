@@ -147,3 +147,39 @@ def test_a_rule_says_what_its_tables_are_partitioned_by() -> None:
 def test_no_partitions_are_something_else_than_nothing_said_of_them() -> None:
     assert routed(config_with("{table: shop.inv.orders, partition_by: []}")).partition_by == Partitioning()
     assert routed(config_with("table: shop.inv.orders")).partition_by is None
+
+
+def test_tables_that_are_merged_share_their_target() -> None:
+    config = config_with(r"{pattern: 'shop\.inv\.orders_\d+', target: inv.orders, merge: {}}")
+    members = [routed(config, TableId(database="shop", schema="inv", table=f"orders_{number}")) for number in (1, 2)]
+
+    assert check_routes(members) == ()
+    assert {member.merge for member in members} == {"_source_table"}
+
+
+def test_tables_that_name_their_source_in_different_columns_do_not_share_a_target() -> None:
+    config = config_with(
+        "{table: shop.inv.a, target: inv.t, merge: {}}",
+        "{pattern: '.*', target: inv.t, merge: {source_column: origin}}",
+    )
+    a, b = (routed(config, TableId(database="shop", schema="inv", table=name)) for name in ("a", "b"))
+
+    assert [clash.refused for clash in check_routes([a, b])] == [b.table]
+
+
+def test_a_table_that_is_not_merged_shares_no_target() -> None:
+    config = config_with("{table: shop.inv.a, target: inv.t, merge: {}}", "{pattern: '.*', target: inv.t}")
+    a, b = (routed(config, TableId(database="shop", schema="inv", table=name)) for name in ("a", "b"))
+
+    assert [clash.refused for clash in check_routes([a, b])] == [b.table]
+    assert [clash.refused for clash in check_routes([b, a])] == [a.table]
+
+
+def test_a_merged_table_pauses_at_a_type_that_would_rewrite_rows_of_others() -> None:
+    merged = "{table: shop.inv.orders, target: inv.t, merge: {}}"
+
+    assert routed(config_with("table: shop.inv.orders")).policy.incompatible_types == "rewrite"
+    assert routed(config_with(merged)).policy.incompatible_types == "pause"
+    assert routed(config_with(merged, policy="{incompatible_types: rewrite}")).policy.incompatible_types == "pause"
+    side = routed(config_with(merged, policy="{incompatible_types: side_column}"))
+    assert side.policy.incompatible_types == "side_column"

@@ -10,15 +10,19 @@ from cdc_sync.errors import TargetError
 
 
 class LostCalls:
-    """Each of these calls fails once before it is done, and once after."""
+    """Each of these calls fails once before it is done, and once after; or as often as `times` says, every third time.
 
-    def __init__(self, patch: pytest.MonkeyPatch, *calls: tuple[type[Any], str]) -> None:
+    The fates of a call are its own: the first time before, the second time behind, the third time it goes well.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, *calls: tuple[type[Any], str], times: int = 1) -> None:
         self.failed: list[str] = []
+        self._fates = ["before", "behind", "fine"] * times
         for owner, call in calls:
             self._lose(patch, owner, call)
 
     def _lose(self, patch: pytest.MonkeyPatch, owner: type[Any], call: str) -> None:
-        fates, real = iter(["before", "behind"]), getattr(owner, call)
+        fates, real = iter(self._fates), getattr(owner, call)
 
         def lossy(self_: Any, what: Any, *more: Any) -> Any:
             fate = next(fates, "fine")

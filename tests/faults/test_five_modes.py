@@ -19,7 +19,7 @@ from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.spark.session import build_session
 from cdc_sync.state import StateStore
 from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, column
+from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.corpus.runs import ends_of, memory_job, session_of_its_own
 from tests.faults.told import ToldTable
@@ -27,6 +27,7 @@ from tests.faults.told import ToldTable
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 GOLDEN = Path(__file__).parent / "golden" / "modes.txt"
 MODES = ("evolve", "try_evolve", "lenient", "exception", "ignore")
+MERGED_MODES = MODES
 
 
 def _added(table: ToldTable) -> None:
@@ -81,35 +82,41 @@ def sessions(_spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def _config(kafka: KafkaServer, folder: Path, prefix: str, mode: str) -> Config:
+def _config(kafka: KafkaServer, folder: Path, prefix: str, mode: str, rule: str = "{pattern: '.*'}") -> Config:
     return parse_config(f"""
 pipeline: {{name: modes, state: '{folder}'}}
 kafka: {{bootstrap_servers: '{kafka.bootstrap_servers}', topic_pattern: '{prefix}\\.public\\..*'}}
 evidence: {{messages: [{prefix}.message], wait: 0s}}
-tables: [{{pattern: '.*'}}]
+tables: [{rule}]
 policy: {{mode: {mode}}}
 target: {{format: memory}}
 """)
 
 
 def _told(config: Config, target: MemoryTarget) -> Iterator[str]:
-    (status,) = StateStore(config.pipeline.root).tables()
     (name,) = target._tables
-    rows = sorted(target.rows(name), key=lambda row: int(row["id"]))
-    yield f"    {status.state}, version {status.version}" + (f": {status.reason}" if status.reason else "")
+    rows = sorted(target.rows(name), key=lambda row: (row.get("_source_table", ""), int(row["id"])))
+    statuses = StateStore(config.pipeline.root).tables()
+    for status in statuses:
+        which = f"{status.table.table}: " if len(statuses) > 1 else ""
+        yield f"    {which}{status.state}, version {status.version}" + (f": {status.reason}" if status.reason else "")
     for row in rows:
         yield "    " + ", ".join(f"{name}={value}" for name, value in row.items())
 
 
-def played(config: Config, table: ToldTable, produce: Produce) -> Iterator[str]:
-    sent = told = 0
+def played(config: Config, table: ToldTable, produce: Produce, *others: ToldTable) -> Iterator[str]:
+    """Play the script on a table; others stay as they were made, and get a row before and one behind it."""
+    sent = dict.fromkeys((table, *others), (0, 0))
     with memory_job(config, build_session(config)) as (job, context):
         assert isinstance(context.target, MemoryTarget)
-        for name, step in SCRIPT.items():
+        for number, (name, step) in enumerate(SCRIPT.items(), 1):
             step(table)
-            produce(f"{table._prefix}.message", table.messages[told:])
-            produce(table.topic, table.records[sent:])
-            told, sent = len(table.messages), len(table.records)
+            for other in others if number in (1, len(SCRIPT)) else ():
+                other.insert(id=number, z=f"z{number}", a=f"a{number}")
+            for item, (told, written) in sent.items():
+                produce(f"{item._prefix}.message", item.messages[told:])
+                produce(item.topic, item.records[written:])
+                sent[item] = len(item.messages), len(item.records)
             job.process(ends_of(context))
             job.catch_up()
             yield f"  {name}"
@@ -124,6 +131,12 @@ def test_one_script_in_each_mode(kafka: KafkaServer, produce: Produce, tmp_path:
         lines.append(f"{mode}")
         config = _config(kafka, tmp_path / mode, prefix, mode)
         lines += [_without_places(line) for line in played(config, ToldTable(prefix), produce)]
+    for mode in MERGED_MODES:
+        prefix, wal = f"five-modes-shared-{mode.replace('_', '-')}", Wal()
+        lines.append(f"{mode}, with another table in the same target")
+        config = _config(kafka, tmp_path / "shared" / mode, prefix, mode, "{pattern: '.*', target: all.t, merge: {}}")
+        tables = ToldTable(prefix, wal=wal), ToldTable(prefix, "other", wal=wal, relid=20000)
+        lines += [_without_places(line) for line in played(config, tables[0], produce, tables[1])]
     lines += ["several source tables into one target", *_merged(kafka, produce, tmp_path)]
     text = "\n".join(lines) + "\n"
     if os.environ.get("CDC_SYNC_WRITE_GOLDEN"):

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 
 from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
+from cdc_sync.testing import INT32, TEXT, Record, SourceTable, Wal, column
 from cdc_sync.testing.envelope import source_block
 
 _SCHEMA = {
@@ -26,12 +26,12 @@ class ToldTable(SourceTable):
         messages: everything told so far, in order; records of the topic `<prefix>.message`.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, name: str = "t", *, wal: Wal | None = None, relid: int = 16409) -> None:
         columns = [column("id", INT32, optional=False), column("z", TEXT), column("a", TEXT)]
-        super().__init__("t", columns, prefix=prefix, null_is_default=False)
+        super().__init__(name, columns, prefix=prefix, wal=wal, null_is_default=False)
         self.numbers = {"id": 1, "z": 2, "a": 3}
         self._types: dict[str, str] = {}
-        self._relid = 16409
+        self._relid = relid
         self.messages: list[Record] = []
         self._next = 4
 
