@@ -49,12 +49,10 @@ from cdc_sync.targets.past_members import Part, as_now, delta_part
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
+from cdc_sync.targets.stamps import MODE_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, stamps
 from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
-VERSION_PROPERTY = "cdc_sync.schema-version"
-MODE_PROPERTY = "cdc_sync.mode"
-UNION_PROPERTY = "cdc_sync.union"
 _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
 _TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
 
@@ -101,8 +99,8 @@ class DeltaTarget:
             try:
                 match step:
                     case CreateTable(schema=schema, mode=mode):
-                        stamps = {**_stamps(migration), MODE_PROPERTY: mode}
-                        properties = _TABLE_PROPERTIES | dict(self._config.table_properties) | stamps
+                        stamped = {**stamps(migration), MODE_PROPERTY: mode}
+                        properties = _TABLE_PROPERTIES | dict(self._config.table_properties) | stamped
                         table.create(new_fields(schema, mode), properties)
                     case JoinValues():
                         self._join(name, table, step, migration.version, (said or {}).get(step.into))
@@ -264,7 +262,7 @@ class DeltaTarget:
         if progress is not None and rewrites(changes, DELTA, migration.schema):
             raise TargetError(f"Cannot migrate {name}: a type changes, and its rows would lose their values")
         marker = None if progress is None else progress.to_text()
-        table.change(marker, lambda fields: altered(fields, step.steps), _stamps(migration))
+        table.change(marker, lambda fields: altered(fields, step.steps), stamps(migration))
 
     def _rewrite(self, table: DeltaTable, step: RewriteTable, migration: Migration, progress: Progress) -> None:
         snapshot = table.snapshot()
@@ -281,8 +279,8 @@ class DeltaTarget:
             )
 
         kept = {"version": step.version, "commit": snapshot.version()}
-        stamps = {VERSION_PROPERTY: str(migration.version), _BEFORE_PROPERTY: json.dumps(kept)}
-        table.change(progress.to_text(), lambda fields: altered(fields, step.steps), stamps, rows)
+        stamped = {**stamps(migration), _BEFORE_PROPERTY: json.dumps(kept)}
+        table.change(progress.to_text(), lambda fields: altered(fields, step.steps), stamped, rows)
 
     def _join(
         self, name: TargetName, table: DeltaTable, step: JoinValues, version: int, said: DataFrame | None
@@ -325,12 +323,6 @@ _VERBS: dict[type, str] = {
     RewriteTable: "rewrite",
     Backfill: "back-fill",
 }
-
-
-def _stamps(migration: Migration) -> dict[str, str]:
-    """Return what is stamped on a table in the commit of its columns."""
-    union = {} if migration.union is None else {UNION_PROPERTY: migration.union}
-    return {VERSION_PROPERTY: str(migration.version), **union}
 
 
 def _mode(properties: Mapping[str, str]) -> Mode:

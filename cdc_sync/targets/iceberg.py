@@ -60,12 +60,9 @@ from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
+from cdc_sync.targets.stamps import MODE_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, stamps
 from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
-
-VERSION_PROPERTY = "cdc_sync.schema-version"
-MODE_PROPERTY = "cdc_sync.mode"
-UNION_PROPERTY = "cdc_sync.union"
 
 
 class IcebergTarget:
@@ -114,7 +111,7 @@ class IcebergTarget:
         for step in migration.steps:
             match step:
                 case CreateTable():
-                    self._create(name, step, _stamps(migration))
+                    self._create(name, step, stamps(migration))
                 case JoinValues():
                     if self._load(name).properties().get(VERSION_PROPERTY) != str(migration.version):
                         self._join(name, step, (said or {}).get(step.into))
@@ -127,7 +124,7 @@ class IcebergTarget:
                         alter(self._jvm, transaction, steps)
                         stamp_what_is_left(transaction, table)
                         update = transaction.updateProperties()
-                        for key, value in _stamps(migration).items():
+                        for key, value in stamps(migration).items():
                             update.set(key, value)
                         update.commit()
                         transaction.commitTransaction()
@@ -324,7 +321,7 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
-    def _create(self, name: TargetName, step: CreateTable, stamps: dict[str, str]) -> None:
+    def _create(self, name: TargetName, step: CreateTable, stamped: dict[str, str]) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
         namespace = identifier.namespace()
@@ -337,9 +334,9 @@ class IcebergTarget:
                     raise self._failure("create", name, error) from error
         if catalog.tableExists(identifier):
             return
-        properties = dict(self._config.table_properties) | stamps | {MODE_PROPERTY: step.mode}
+        properties = dict(self._config.table_properties) | stamped | {MODE_PROPERTY: step.mode}
         try:
-            create_table(self._jvm, catalog, identifier, step, int(stamps[VERSION_PROPERTY]), properties=properties)
+            create_table(self._jvm, catalog, identifier, step, int(stamped[VERSION_PROPERTY]), properties=properties)
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
 
@@ -372,12 +369,6 @@ class IcebergTarget:
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
-
-
-def _stamps(migration: Migration) -> dict[str, str]:
-    """Return what is stamped on a table in the commit of its columns."""
-    union = {} if migration.union is None else {UNION_PROPERTY: migration.union}
-    return {VERSION_PROPERTY: str(migration.version), **union}
 
 
 def _mode(table: Any) -> Mode:

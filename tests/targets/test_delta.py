@@ -21,9 +21,10 @@ from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT16, INT32, INT64, STRING, ListType
 from cdc_sync.targets.base import Batch, Target
-from cdc_sync.targets.delta import VERSION_PROPERTY, DeltaTarget
+from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, Field
 from cdc_sync.targets.delta_schema import altered, new_fields
+from cdc_sync.targets.stamps import VERSION_PROPERTY
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

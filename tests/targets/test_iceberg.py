@@ -30,8 +30,8 @@ from cdc_sync.schema.types import (
     StructType,
 )
 from cdc_sync.targets.base import Batch, Target
-from cdc_sync.targets.iceberg import VERSION_PROPERTY
 from cdc_sync.targets.merge import merge_statement
+from cdc_sync.targets.stamps import VERSION_PROPERTY
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 SCHEMA = schema_of(
