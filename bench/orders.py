@@ -55,7 +55,7 @@ class Orders:
         self._random = random.Random(seed)
         self._key_prefix = prefix(key_schema(_NAME, [_KEY])).decode()
         self._value_prefix = prefix(envelope_schema(_NAME, _COLUMNS)).decode()
-        self._more = ""
+        self._added: tuple[str, ...] = ()
         self._keys = 0
         self._gone: set[int] = set()
         self._lsn = 23_000_000
@@ -81,8 +81,14 @@ class Orders:
 
     def add_column(self, name: str) -> None:
         """Have all later records show one more column, with values."""
-        self._value_prefix = prefix(envelope_schema(_NAME, (*_COLUMNS, column(name, TEXT)))).decode()
-        self._more = f',"{name}":"added"'
+        self._added = (*self._added, name)
+        columns = (*_COLUMNS, *(column(added, TEXT) for added in self._added))
+        self._value_prefix = prefix(envelope_schema(_NAME, columns)).decode()
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return self._keys - len(self._gone)
 
     def _record(self, op: str, key: int) -> Record:
         # Each change is a transaction of its own: the last commit is 28 bytes before the change.
@@ -105,13 +111,14 @@ class Orders:
 
     def _row(self, key: int, now: int) -> str:
         number = self._random.getrandbits(31)
+        more = "".join(f',"{name}":"added"' for name in self._added)
         amount = base64.b64encode((number - 2**30).to_bytes(5, "big", signed=True)).decode()
         return (
             f'{{"id":{key},"customer_id":{number % 10_000},"status":"{_STATES[number % 5]}","amount":"{amount}",'
             f'"created_at":{_START_US + key},"updated_at":"2024-01-02T03:04:05.{number % 1_000_000:06d}Z",'
             f'"day":{19_700 + number % 300},"note":"some note, number {number}","score":{number % 1000 * 0.5},'
             f'"active":{"true" if number % 2 else "false"},"uid":"{number:08x}-1111-4222-8333-{key:012x}",'
-            f'"doc":"{{\\"a\\":{number}}}"{self._more}}}'
+            f'"doc":"{{\\"a\\":{number}}}"{more}}}'
         )
 
     @staticmethod

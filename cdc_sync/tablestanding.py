@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from structlog import get_logger
 
+from cdc_sync.errors import CdcSyncError
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -67,8 +68,12 @@ class TableStanding:
 
     def fail(self, error: Exception) -> None:
         """Note that an attempt failed; the next batch tries again from what the target says."""
-        self.failing = str(error)
-        get_logger().error("table failed", table=str(self.table), error=str(error))
+        is_ours = isinstance(error, CdcSyncError)
+        said = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        # What nobody thought of is of use only with the place where it happened; once, not with each attempt.
+        trace = None if is_ours or said == self.failing else error
+        self.failing = said
+        get_logger().error("table failed", table=str(self.table), error=said, exc_info=trace)
         self.save_status()
 
     def recovered(self) -> None:

@@ -214,7 +214,10 @@ class TopicSync:
         records = context.read(_existing(context, ranges))
         cuts = {table.table: table.cuts for table in active}
         ends = {(item.topic, item.partition): item.end for item in step}
-        with context.codegen.of_rows(sum(item.size for item in ranges)):
+        size = sum(item.size for item in ranges)
+        if context.codegen.is_small(size):
+            records = records.coalesce(1)  # what one task reads need not be shuffled, which costs more than reading it
+        with context.codegen.of_rows(size):
             return survey_with(context, records, ends, cuts)
 
     def _holds_news(self, found: Survey) -> bool:

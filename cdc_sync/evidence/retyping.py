@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, Structure
+from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
 from cdc_sync.evidence.message_query import alterations
 from cdc_sync.evidence.messages import TEXT_LIMIT
 from cdc_sync.schema.retyping import By, Retyping
@@ -33,17 +33,26 @@ def told_retyping(
 def _of_log(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition, name: str) -> Retyping | None:
     last = log.at(table, upto)
     token = last.token(name) if last is not None else None
-    before = log.at(table, after)
-    if token is None or before is None:
+    if token is None:
         return None
+    before = log.at(table, after)
+    is_complete = before is not None
     found: list[Retyping] = []
     for structure in log.between(table, after, upto):
-        types = [{column.token: column for column in state.columns}.get(token) for state in (before, structure)]
-        if types[0] is not None and types[1] is not None and types[0].type != types[1].type:
-            found.append(_of_statement(structure, types[0].name))
+        now = _column(structure, token)
+        if before is None:
+            found += [] if now is None else [_of_statement(structure, now.name)]
+        elif (then := _column(before, token)) is not None and now is not None and then.type != now.type:
+            found.append(_of_statement(structure, then.name))
         before = structure
     worst = (By.EXPRESSION, By.UNKNOWN, By.RULE)
-    return min(found, key=lambda item: worst.index(item.by), default=None)
+    said = min(found, key=lambda item: worst.index(item.by), default=None)
+    # A log that begins in between may have missed a statement: of all it could say only the worst is certain.
+    return said if is_complete or (said is not None and said.by is By.EXPRESSION) else None
+
+
+def _column(structure: Structure, token: Token) -> LoggedColumn | None:
+    return next((column for column in structure.columns if column.token == token), None)
 
 
 def _of_statement(structure: Structure, name: str) -> Retyping:

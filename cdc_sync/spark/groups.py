@@ -348,15 +348,22 @@ class Group:
 
 
 def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Decoding) -> tuple[Group, ...]:
-    """Put converters into as few groups as their types allow."""
-    groups: list[Group] = []
+    """Put converters into as few groups as their types allow; those of one form into one, which parses its records."""
+    of_form: dict[int, list[Converter]] = {}
     for converter, form in zip(converters, form_of, strict=True):
-        needed, before = _needed(converter, decoding)
-        home = next((item for item in groups if form in item.forms or item.takes(converter, needed, before)), None)
+        of_form.setdefault(form, []).append(converter)
+    groups: list[Group] = []
+    for form, members in of_form.items():
+        # What one reads and another does not, at other positions, is read for both.
+        several = [_needed(item, decoding) for item in members]
+        needed = list(dict.fromkeys(column for columns, _ in several for column in columns))
+        before = list(dict.fromkeys(column for _, columns in several for column in columns))
+        home = next((item for item in groups if item.takes(members[0], needed, before)), None)
         if home is None:
             home = Group(len(groups), decoding)
             groups.append(home)
-        home.add(form, converter, needed, before)
+        for converter in members:
+            home.add(form, converter, needed, before)
     return tuple(groups)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import stamina
@@ -11,6 +12,9 @@ import structlog
 
 from cdc_sync import log
 from cdc_sync.config import Secret
+from cdc_sync.errors import TargetError
+from cdc_sync.state import StateStore
+from tests.plan.model import ROUTE
 
 PASSWORD = Secret("hunter2", reference="${env:PW}", parts=(("hunter2", "${env:PW}"),))
 
@@ -102,3 +106,22 @@ def test_a_repetition_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     [line] = lines(capsys)
     assert "will try again" in line
     assert "attempt=1 wait_s=0.01 cause=away" in line
+
+
+@pytest.mark.spark
+def test_a_failure_that_nobody_thought_of_shows_its_place_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from cdc_sync.tablestanding import TableStanding
+
+    log.configure(as_json=True)
+    table = TableStanding(StateStore(str(tmp_path)), ROUTE)
+    for error in (KeyError("c6"), KeyError("c6"), TargetError("Cannot write"), KeyError("c7")):
+        try:
+            raise error
+        except Exception as raised:
+            table.fail(raised)
+
+    told = [json.loads(line) for line in lines(capsys)]
+    assert [line["error"] for line in told] == ["KeyError: 'c6'", "KeyError: 'c6'", "Cannot write", "KeyError: 'c7'"]
+    assert ["test_logging.py" in line.get("exception", "") for line in told] == [True, False, False, True]

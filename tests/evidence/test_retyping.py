@@ -77,3 +77,17 @@ def test_another_column_of_the_name_and_an_unknown_beginning_tell_nothing() -> N
     assert told(FIRST, again) is None
     assert told(state(20, "n", "text", "alter table t alter n type text")) is None
     assert told(FIRST, name="other") is None
+
+
+def test_of_a_log_that_begins_with_a_change_an_expression_is_certain() -> None:
+    by_expression = state(20, "n", "bigint", "alter table t alter n type bigint using n * 2")
+    renamed = state(20, "m", "integer", "alter table t rename n to m")
+    back = state(30, "n", "integer", "alter table t rename m to n")
+    later = state(40, "n", "bigint", "alter table t alter n type bigint using n * 2")
+    by_rule = state(40, "n", "bigint", "alter table t alter n type bigint")
+
+    assert told(by_expression) is By.EXPRESSION
+    assert told(renamed, back, later) is By.EXPRESSION
+    assert told(renamed, back, by_rule) is None, "the type may have changed before, too"
+    assert told(state(20, "n", "bigint", "alter table t alter n type bigint")) is None
+    assert told(state(20, "n", "bigint", "select change_it()")) is None

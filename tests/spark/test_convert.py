@@ -201,6 +201,50 @@ def test_one_text_that_stood_for_two_columns_is_read_by_position(session: SparkS
     assert {row.problem for row in rows} == {None}
 
 
+def test_two_texts_that_both_stood_for_other_columns_before_are_read_by_position(session: SparkSession) -> None:
+    t = table(column("x", TEXT), column("v", TEXT))
+    t.insert(id=1, x="gone", v="gone")
+    t.drop_column("v")
+    t.insert(id=2, x="gone")
+    t.drop_column("x")
+    t.insert(id=3)
+    t.add_column(column("x", TEXT))
+    t.insert(id=4, x="new")
+    t.add_column(column("v", TEXT))
+    t.insert(id=5, x="newer", v="new")
+    ids = {c.name: c.id for c in history(t).head.schema.columns}
+    rows = by_offset(converted(session, t))
+    assert [(row[value_column(ids["x"])], row[value_column(ids["v"])]) for row in rows] == [
+        (None, None),
+        (None, None),
+        (None, None),
+        ("new", None),
+        ("newer", "new"),
+    ]
+    assert {row.problem for row in rows} == {None}
+
+
+def test_texts_whose_later_columns_have_other_types_are_not_read_together(session: SparkSession) -> None:
+    t = table(column("x", TEXT))
+    t.insert(id=1, x="gone")
+    t.drop_column("x")
+    t.insert(id=2)
+    t.add_column(column("x", INT32))
+    t.insert(id=3, x=3)
+    t.drop_column("x")
+    t.insert(id=4)
+    t.add_column(column("x", TEXT))
+    t.insert(id=5, x="new")
+    t.alter_column("x", lambda _: column("x", INT32))
+    t.insert(id=6, x=6)
+    known = history(t)
+    (new,) = (c.id for c in known.head.schema.columns if c.name == "x")
+    rows = by_offset(converted(session, t))
+    assert [row.problem for row in rows][:4] == [None] * 4
+    assert [row[value_column(new)] for row in rows][:4] == [None] * 4
+    assert rows[5][value_column(new)] == 6
+
+
 def test_a_bounded_converter_takes_nothing_outside_its_range(session: SparkSession) -> None:
     t = table()
     for number in range(3):
