@@ -19,6 +19,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import structlog
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from ingest import produce
 from measure import Cost, Meter, typical
@@ -131,6 +132,11 @@ def _rows(job: SyncJob, context: Context) -> tuple[int, str]:
     return int(found[0]), str(found[1])
 
 
+def _make_topic(servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})  # if nothing held it, it would end before it is done
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
+
+
 def compare(kinds: Sequence[Regime], folder: Path, rows: int) -> dict[str, dict[str, float]]:
     """Play the same topic into each kind of table, one after the other, each in a process of its own."""
     with ExitStack() as stack:
@@ -138,9 +144,7 @@ def compare(kinds: Sequence[Regime], folder: Path, rows: int) -> dict[str, dict[
         kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
         kafka.start()
         stack.callback(kafka.stop)
-        AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).create_topics([NewTopic(TOPIC, 1, 1)])[
-            TOPIC
-        ].result()
+        _make_topic(kafka.bootstrap_servers)
         (folder / "metastore").mkdir()
         server, metastore = start_metastore(folder / "metastore", _METASTORE)
         stack.callback(server.stop)
@@ -189,6 +193,7 @@ def main() -> int:
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.play:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
         folder = Path(given.folder)
         batches = [Stretch(**item) for item in json.loads((folder.parent / "batches.json").read_text())]
         figures = play(regime(given.play), folder, given.servers, given.metastore, batches)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from hypothesis import HealthCheck, settings
 
 from cdc_sync.config import Config, parse_config
 from cdc_sync.local.kafka import KafkaServer
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cdc_sync.job import RunReport
+
+# How long an example takes is the machine's affair: where others work on it too, a law fails by the clock alone.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 MAX_MESSAGE_BYTES = 20 * 1024 * 1024
 

@@ -40,14 +40,10 @@ class Codegen:
     def _interprets(self) -> bool:
         return self._small > 0 and self._large == 0
 
-    def is_small(self, rows: int) -> bool:
-        """Whether work on so many rows is over sooner than it is prepared."""
-        return rows < self._compile_from
-
     @contextmanager
     def of_rows(self, rows: int | None) -> Iterator[None]:
         """Let queries suit the number of rows they look at; None is not known, and large."""
-        small = rows is not None and self.is_small(rows)
+        small = rows is not None and rows < self._compile_from
         self._count(1, small=small)
         try:
             yield
