@@ -108,6 +108,7 @@ def batches(context: Context, servers: str, changes: int, rows: int) -> Mapping[
     return {
         "changes": changes,
         "plain batch, median s": median(plain),
+        "plain batch, 99th percentile s": percentile_99(plain),
         "extra, median s": median(extra),
         "extra, 99th percentile s": percentile_99(extra),
         "extra, largest s": extra[-1],
