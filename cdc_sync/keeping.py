@@ -14,7 +14,7 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
 from cdc_sync.spark.problems import UNKNOWN_SCHEMA
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.source import OffsetRange, in_one_task
 from cdc_sync.spark.unchanged import count_unknown, fold
 from cdc_sync.targets.base import Commit
 
@@ -64,7 +64,7 @@ class Keeping:
             Unlinked: if values are to be taken over from rows that are not found.
         """
         if not self.follow_keys:
-            return fold(events, self.schema, self.unchanged)
+            return fold(events, self.schema, self.unchanged, one_task=in_one_task(ranges))
         found = find_lineages(events, self.schema, self.unchanged)
         if not found.unlinked:
             held = self._held(None, exists=exists)

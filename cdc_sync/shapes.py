@@ -13,6 +13,7 @@ from cdc_sync.spark.changelog import changelog
 from cdc_sync.spark.converter import Decoding
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.rekey import split_key_updates
+from cdc_sync.spark.source import OffsetRange, in_one_task
 from cdc_sync.spark.whole_rows import whole_rows
 
 
@@ -55,12 +56,12 @@ def events_of(converted: DataFrame, schema: InternalSchema, shape: Shape) -> Dat
     return split_key_updates(converted, schema) if shape is Shape.DECLARED_KEY else converted
 
 
-def rows_of(events: DataFrame, schema: InternalSchema, shape: Shape, *, topic: str) -> DataFrame:
-    """Reduce events to the rows that `targets.base.Batch` wants of this shape."""
+def rows_of(events: DataFrame, schema: InternalSchema, shape: Shape, *, ranges: tuple[OffsetRange, ...]) -> DataFrame:
+    """Reduce events of ranges of a topic to the rows that `targets.base.Batch` wants of this shape."""
     match shape:
         case Shape.NOTHING:
-            return changelog(events, schema, topic=topic)
+            return changelog(events, schema, topic=ranges[0].topic)
         case Shape.WHOLE_ROW:
             return whole_rows(events, schema)
         case Shape.RECORD_KEY | Shape.DECLARED_KEY:
-            return latest(events, schema)
+            return latest(events, schema, one_task=in_one_task(ranges))

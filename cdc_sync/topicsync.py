@@ -24,8 +24,6 @@ from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
 
-_IN_ONE_TASK = 10_000
-"""So many records one task surveys sooner than several are started and what they found is shuffled."""
 _SHARED = Pause(
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",
     remedy="give each table a topic of its own, or do not flatten the events",
@@ -216,10 +214,7 @@ class TopicSync:
         records = context.read(_existing(context, ranges))
         cuts = {table.table: table.cuts for table in active}
         ends = {(item.topic, item.partition): item.end for item in step}
-        size = sum(item.size for item in ranges)
-        if size <= _IN_ONE_TASK:
-            records = records.coalesce(1)  # and nothing is shuffled
-        with context.codegen.of_rows(size):
+        with context.codegen.of_rows(sum(item.size for item in ranges)):
             return survey_with(context, records, ends, cuts)
 
     def _holds_news(self, found: Survey) -> bool:

@@ -276,7 +276,7 @@ def _keeping_batch(plan: WritePlan, batch: Batch, rows: DataFrame, keeping: Keep
 
 
 def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bool, empty: bool) -> Batch:
-    rows = rows_of(events, plan.head.schema, plan.shape, topic=plan.ranges[0].topic)
+    rows = rows_of(events, plan.head.schema, plan.shape, ranges=plan.ranges)
     require_rows = plan.route.policy.missing_rows == "pause"
     if append and empty:
         missing = _raise(MISSING_ROW).cast("boolean")

@@ -17,10 +17,15 @@ def begins_with_row(op: Column, offset: Column) -> Column:
     return F.min_by(op, offset) != "u"
 
 
-def latest(converted: DataFrame, schema: InternalSchema) -> DataFrame:
+def latest(converted: DataFrame, schema: InternalSchema, *, one_task: bool = False) -> DataFrame:
     """Reduce converted events to one row for each key.
 
     All events of a key are in one partition, so the offset orders them.
+
+    Args:
+        converted: events of the table.
+        schema: the head.
+        one_task: they come from one task (`source.in_one_task`), which costs less to know than to find out.
 
     Returns:
         `deleted`, `created` and `value_column(id)` for each column, the contract of `targets.base.Batch`.
@@ -28,9 +33,14 @@ def latest(converted: DataFrame, schema: InternalSchema) -> DataFrame:
     keys = tuple(value_column(id_) for id_ in schema.primary_key)
     names = tuple(value_column(column.id) for column in schema.columns)
     aggregates, rows = kept(("latest", keys, names), lambda: _expressions(keys, names))
-    # Shuffled before the aggregation, rows are sorted once instead of before and after the shuffle.
-    partitions = int(converted.sparkSession.conf.get("spark.sql.shuffle.partitions") or 2)
-    return rows.of(converted.repartition(partitions, *keys).groupBy(*keys).agg(*aggregates))
+    return rows.of(together(converted, keys, one_task=one_task).groupBy(*keys).agg(*aggregates))
+
+
+def together(converted: DataFrame, keys: tuple[str, ...], *, one_task: bool) -> DataFrame:
+    """Shuffle events before an aggregation by key, so that rows are sorted once and not before and after a shuffle."""
+    if one_task:
+        return converted
+    return converted.repartition(int(converted.sparkSession.conf.get("spark.sql.shuffle.partitions") or 2), *keys)
 
 
 def _expressions(keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[Column, ...], Projection]:

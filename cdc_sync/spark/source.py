@@ -11,6 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_sync.config import Kafka
 from cdc_sync.spark.columns import HEADERS, KEY, OFFSET, PARTITION, TOPIC, VALUE
 
+_IN_ONE_TASK = 10_000
+"""So many records one task reads sooner than several are started and what they found is shuffled."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetRange:
@@ -50,6 +53,11 @@ def narrowed(
     return tuple(item for item in found if item.size)
 
 
+def in_one_task(ranges: Iterable[OffsetRange]) -> bool:
+    """Whether ranges are so small that one task reads them all; nothing made of them needs a shuffle then."""
+    return sum(item.size for item in ranges) <= _IN_ONE_TASK
+
+
 def spark_kafka_options(kafka: Kafka) -> dict[str, str]:
     """Return the connection options of Spark's Kafka source."""
     # Exactly-once source connectors write in transactions; aborted records are not events.
@@ -70,7 +78,8 @@ def read_ranges(
 ) -> DataFrame:
     """Return the records of the ranges: `key`, `value`, `topic`, `partition`, `offset`, and `headers` if asked for.
 
-    One Spark task reads one partition, in offset order. Records that the broker deleted meanwhile fail the read.
+    One Spark task reads one partition, in offset order, or all of them if they are small (see `in_one_task`). Records
+    that the broker deleted meanwhile fail the read.
     """
     bounds = {
         name: json.dumps(_by_topic({(r.topic, r.partition): getattr(r, name) for r in ranges}))
@@ -90,7 +99,8 @@ def read_ranges(
         .load()
     )
     names = (KEY, VALUE, TOPIC, PARTITION, OFFSET)
-    return frame.select(*names, HEADERS) if headers else frame.select(*names)
+    records = frame.select(*names, HEADERS) if headers else frame.select(*names)
+    return records.coalesce(1) if in_one_task(ranges) else records
 
 
 def _by_topic(offsets: Mapping[tuple[str, int], int]) -> dict[str, dict[str, int]]:

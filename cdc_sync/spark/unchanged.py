@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
-from cdc_sync.spark.latest import begins_with_row
+from cdc_sync.spark.latest import begins_with_row, together
 
 FORGOTTEN = "forgotten"
 """Of a batch's row: a delete in the batch ended what was known of the key, and no later event has all the values."""
@@ -26,7 +26,12 @@ _LAST, _ENDED = "last", "ended"
 
 
 def fold(
-    converted: DataFrame, schema: InternalSchema, unchanged: Sequence[int], carried: DataFrame | None = None
+    converted: DataFrame,
+    schema: InternalSchema,
+    unchanged: Sequence[int],
+    carried: DataFrame | None = None,
+    *,
+    one_task: bool = False,
 ) -> DataFrame:
     """Reduce converted events to one row for each key, as `latest` does, and look for values that events leave out.
 
@@ -38,17 +43,17 @@ def fold(
         converted: events with `unchanged_column(id)`, all of them without a problem.
         unchanged: ids of the columns that have it.
         carried: what `lineages.carry` found for creates among the events.
+        one_task: as of `latest`.
 
     Returns:
         `deleted`, `created`, `forgotten`, `value_column(id)` for each column of the schema, and `unchanged_column(id)`:
         TRUE where the batch does not have the value, which is NULL then. The contract of `targets.base.Batch`.
     """
-    keys = [value_column(id_) for id_ in schema.primary_key]
+    keys = tuple(value_column(id_) for id_ in schema.primary_key)
     left_out = [id_ for id_ in unchanged if id_ not in schema.primary_key]
     others = [column.id for column in schema.columns if column.id not in (*schema.primary_key, *left_out)]
-    partitions = int(converted.sparkSession.conf.get("spark.sql.shuffle.partitions") or 2)
     reduced = (
-        converted.repartition(partitions, *keys)
+        together(converted, keys, one_task=one_task)
         .groupBy(*keys)
         .agg(
             F.max_by(F.struct(OP, *(value_column(id_) for id_ in others)), OFFSET).alias(_LAST),
