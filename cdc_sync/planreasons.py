@@ -13,7 +13,7 @@ from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.align import align
 from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts
-from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
+from cdc_sync.schema.changes import ReviveColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import Default, InternalSchema
 from cdc_sync.schema.members import AddMember, member_changes, path_text
@@ -46,6 +46,14 @@ def wanted_again(
             if path in left_out:
                 text = f"existing rows read NULL in {path}: its values were left out for a time, by policy.add_column"
                 yield Evidence(subject=column, kind=NEEDS_RESYNC, text=text)
+
+
+def back_again(changes: Iterable[SchemaChange]) -> Iterator[Evidence]:
+    """Mark columns that events show again: what rows that were written meanwhile hold in them, no event tells."""
+    for change in changes:
+        if isinstance(change, ReviveColumn):
+            text = "events show it again; rows written meanwhile read what they had before, or NULL"
+            yield Evidence(subject=change.name, kind=NEEDS_RESYNC, text=text)
 
 
 def kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidence, ...]:

@@ -19,7 +19,7 @@ from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
-from cdc_sync.planreasons import considered, initial_values, kept_evidence, left_out, untold, wanted_again
+from cdc_sync.planreasons import back_again, considered, initial_values, kept_evidence, left_out, untold, wanted_again
 from cdc_sync.refused import (
     Refused,
     contradiction,
@@ -185,6 +185,8 @@ def next_version(
         *reasons,
         *types.evidence,
         *(() if route.append else wanted_again(changes, head.schema, excluded)),
+        # A snapshot brings all rows, with all that they hold.
+        *(() if route.append or sighting.snapshot else back_again(changes)),
     )
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
 

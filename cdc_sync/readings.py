@@ -11,7 +11,7 @@ from cdc_sync.history.history import History
 from cdc_sync.history.joined import as_joined
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
-from cdc_sync.schema.projection import Constant, FromColumn, Projection, project
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, Untold, project
 from cdc_sync.schema.types import DataType
 
 
@@ -59,8 +59,12 @@ def with_declared_key(schema: EventSchema, route: Route) -> EventSchema:
     return schema if route.key is None else replace(schema, key=route.key)
 
 
-def _columns_read(projection: Projection) -> tuple[tuple[str, tuple[DataType, ...]] | None, ...]:
-    return tuple((entry.name, entry.casts) if isinstance(entry, FromColumn) else None for entry in projection.columns)
+def _columns_read(projection: Projection) -> tuple[tuple[str, tuple[DataType, ...]] | bool, ...]:
+    """Return what is read of each head column: a name and its casts, or whether the table had it all the same."""
+    return tuple(
+        (entry.name, entry.casts) if isinstance(entry, FromColumn) else isinstance(entry, Untold)
+        for entry in projection.columns
+    )
 
 
 def _projected(version: Version, known: Sequence[Version]) -> Projection:

@@ -37,7 +37,18 @@ class Constant:
     target: DataType
 
 
-Entry: TypeAlias = FromColumn | Constant
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """The version's events do not show the column, and the table had it already: it is back in the head.
+
+    An update leaves its value as it is. Any other event has none: NULL.
+    """
+
+    id: int
+    target: DataType
+
+
+Entry: TypeAlias = FromColumn | Constant | Untold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +67,19 @@ def project(version: InternalSchema, head: InternalSchema, between: Sequence[Int
         between: the versions that lead from one to the other, which tell the types a column had on the way.
     """
     live = {column.id: column for column in version.live}
+    hidden = {column.id for column in version.columns if column.retired} - live.keys()
     types: dict[int, list[DataType]] = {}
     for schema in (version, *between, head):
         for column in schema.columns:
             types.setdefault(column.id, []).append(column.type)
-    return Projection(columns=tuple(_entry(live.get(column.id), column, types[column.id]) for column in head.columns))
+    return Projection(
+        columns=tuple(
+            Untold(id=column.id, target=column.type)
+            if column.id in hidden and not column.retired
+            else _entry(live.get(column.id), column, types[column.id])
+            for column in head.columns
+        )
+    )
 
 
 def _entry(old: Column | None, column: Column, types: Sequence[DataType]) -> Entry:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from cdc_sync.debezium.conversions import WireColumn
 from cdc_sync.debezium.forms import Opaque
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.projection import Constant, Entry, FromColumn
+from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
@@ -90,6 +90,7 @@ class _Compiler:
         self._converters = converters = tuple(item.converter for item in fits)
         self._lost = {index: item.lost for index, item in enumerate(fits) if item.lost is not None}
         self._casts = casts_of(converters)
+        self._untold = tuple(index for index, item in enumerate(converters) if _has_untold(item, head))
         # Converters that differ only in the positions they are for share a form, and its parsing.
         self._forms = tuple(dict.fromkeys((item.key_form, item.value_form) for item in converters))
         self._form_of = [self._forms.index((item.key_form, item.value_form)) for item in converters]
@@ -181,7 +182,7 @@ class _Compiler:
         return F.when(F.col(FORM) < 0, F.lit(TOO_LARGE)).otherwise(checked)
 
     def _problem_of(self, found: Group) -> Column:
-        return problem_of(found, self._lost, self._casts)
+        return problem_of(found, self._lost, self._casts, self._untold)
 
     def _by_form(self, of: Callable[[Group], Column]) -> Column:
         """Return a group's expression where the record is the group's; with one group no condition is evaluated."""
@@ -206,6 +207,8 @@ class _Compiler:
             match entry:
                 case Constant(value=value, target=target):
                     return literal(value, target)
+                case Untold(target=target):
+                    return literal(None, target)
                 case FromColumn(name=name):
                     read = found.cast(entry, before=before)
                     left_out = None if before else found.left_out(name)
@@ -229,8 +232,14 @@ class _Compiler:
         return found
 
     def _left_out(self, found: Group, entry: Entry) -> Column:
-        condition = found.left_out(entry.name) if isinstance(entry, FromColumn) else None
-        return F.lit(False) if condition is None else condition
+        match entry:
+            case FromColumn(name=name):
+                condition = found.left_out(name)
+                return F.lit(False) if condition is None else condition
+            case Untold():
+                return found.is_update()
+            case Constant():
+                return F.lit(False)
 
     def _by_reading(self, reading: Column, id_: int, of: Callable[[Group, Entry], Column]) -> Column:
         """Return an expression of a head column for each converter; converters with the same one share a branch."""
@@ -239,10 +248,13 @@ class _Compiler:
         for index, converter in enumerate(self._converters):
             entry = next(entry for entry in converter.projection.columns if entry.id == id_)
             found = self._group_of[self._form_of[index]]
-            # A constant is the same whichever group the record is of; a column is the group's, by its wire name.
-            key: tuple[int, object] = (-1, entry)
-            if isinstance(entry, FromColumn):
-                key = (found.index, (found.field_of(entry.name), entry.casts))
+            match entry:
+                case FromColumn(name=name, casts=casts):  # the group's, by its wire name
+                    key: tuple[int, object] = (found.index, (found.field_of(name), casts))
+                case Untold():
+                    key = (found.index, entry)
+                case Constant():  # the same whichever group the record is of
+                    key = (-1, entry)
             by_key.setdefault(key, []).append(index)
             if key not in chosen:
                 chosen[key] = of(found, entry)
@@ -253,14 +265,22 @@ class _Compiler:
         return first_of(branches).otherwise(chosen[default])
 
 
+def _has_untold(converter: Converter, head: InternalSchema) -> bool:
+    entries = converter.projection.columns
+    return any(isinstance(entry, Untold) and entry.id not in head.primary_key for entry in entries)
+
+
 def unchangeable(converters: Iterable[Converter], head: InternalSchema, decoding: Decoding) -> tuple[int, ...]:
     """Return the ids of head columns that some converter may find left out of an event."""
     found = set()
     for converter in converters:
         wires = {column.name: column for column in converter.schema.columns}
         for entry in converter.projection.columns:
-            if isinstance(entry, FromColumn) and can_be_left_out(wires[entry.name], converter, decoding):
-                found.add(entry.id)
+            match entry:
+                case FromColumn(name=name) if can_be_left_out(wires[name], converter, decoding):
+                    found.add(entry.id)
+                case Untold(id=id_):
+                    found.add(id_)
     return tuple(column.id for column in head.columns if column.id in found and column.id not in head.primary_key)
 
 

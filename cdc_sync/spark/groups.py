@@ -255,6 +255,10 @@ class Group:
             of_update = of_update | (op != "d")
         return F.coalesce(condition & of_update, F.lit(False))
 
+    def is_update(self) -> Column:
+        """Return whether an event is an update and says so."""
+        return F.coalesce(self.layout.op() == "u", F.lit(False)) if self.layout.tells_operation else F.lit(False)
+
     @property
     def wire_format(self) -> Format:
         """`json` or `avro`."""

@@ -42,13 +42,14 @@ LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
 
 
-def problem_of(group: Group, lost: Mapping[int, str], casts: Casts) -> Column:
+def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequence[int] = ()) -> Column:
     """Return the first thing wrong with a record of the group.
 
     Args:
         group: of whose forms the record is.
         lost: by converter, the column whose values have no place in the head, see `fitting`.
         casts: the checked casts between versions.
+        untold: converters whose updates leave a column as it is that they do not show.
     """
     layout, decoding = group.layout, group.decoding
     op = layout.op()
@@ -72,6 +73,8 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts) -> Column:
         if found:
             may_leave_out = op.isin("u", "c") if layout.tells_operation else op != "d"
             checks.append((may_leave_out & _any(found), PLACEHOLDER_FOUND))
+        if untold:
+            checks.append((F.col(READING).isin(*untold) & group.is_update(), PLACEHOLDER_FOUND))
     if decoding.refuse_ambiguous_null:
         checks += _of_members(group, _ambiguous_null, AMBIGUOUS_NULL)
     checks += _lost(group)

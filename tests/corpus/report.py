@@ -39,6 +39,7 @@ _WRITTEN: dict[tuple[str, str], dict[str, Any]] = {
         "rows": [["1", "g", "1"], ["2", "g", "2"]],
     },
 }
+_RENAMED = "the target is renamed with it"
 _CUT = 200
 """Characters at which the history cuts a cell off."""
 
@@ -86,10 +87,16 @@ def _line(capture: str, table: str, ended: Ended) -> Line:
         line = _compared(capture, table, image, frozenset())
         kept = line.verdict in ("equal", f"differs: {_UNTOLD_END}")
         return replace(line, verdict="gone at the source, rows kept") if kept else line
+    if status.state == "gone" and image is None and _RENAMED in (status.reason or ""):
+        return Line(table=table, verdict=f"gone at the source, {_RENAMED}", details=_still_there(capture, table))
     if status.state != "running" or image is None:
         return Line(table=table, verdict=status.state, details=(status.reason or "it has no target",))
     marked = frozenset(mark.column for mark in status.needs_resync)
     return _compared(capture, table, image.without_sides_of(marked), marked)
+
+
+def _still_there(capture: str, table: str) -> tuple[str, ...]:
+    return ("the source has it in the end",) if table in expected(capture) else ()
 
 
 def _compared(capture: str, table: str, image: Image, marked: Collection[str]) -> Line:

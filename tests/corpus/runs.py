@@ -36,11 +36,12 @@ kafka: {{bootstrap_servers: '{servers}', topic_pattern: '{topics}'}}
 {registry}
 evidence: {evidence}
 tables:
+  - {{table: postgres.inv.gen, policy: {{unproven_rename: add}}}}
   - {{table: postgres.inv.iidx, key: [code]}}
   - {{table: postgres.inv.toast, policy: {{missing_rows: insert}}}}
   - {{pattern: 'postgres\\..*'}}
   - {{pattern: '.*', target: '{{database}}.{{table}}'}}
-policy: {{unproven_rename: pause, out_of_range: 'null'}}
+policy: {{unproven_rename: pause, rename_table: follow, out_of_range: 'null'}}
 target: {{format: {target}, catalog: {{warehouse: '{folder}/warehouse'}}}}
 job: {{max_offsets_per_batch: {size}, compile_from_rows: {compile_from}}}
 """
@@ -184,6 +185,7 @@ def run_into_memory(config: Config, spark: SparkSession, steps: Sequence[Step]) 
         read: Mapping[str, int] = {}
         for step in steps:
             job.process({(topic, 0): end for topic, end in step.ends.items() if end != read.get(topic, 0)})
+            job.catch_up()
             read = step.ends
             seen += _seen(job, context, step)
         job.process(ends_of(context))

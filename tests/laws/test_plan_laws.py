@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from cdc_sync.migrate.migration import AlterTable, Backfill, migration
 from cdc_sync.plan import Refusal
 from cdc_sync.progress import Truncated
 from cdc_sync.readings import Reading, readings
-from cdc_sync.schema.projection import FromColumn
+from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
 from cdc_sync.testing import encode
 from cdc_sync.truncation import Reach, Truncate, in_effect, place
 from tests.laws.sources import Life, lives
@@ -142,15 +143,24 @@ class Pipeline:
             reading = _reading(readings(history, schema, fingerprint, first[event.known.digest]), event)
             after = event.payload["after"] or {}
             image = {**(event.payload["before"] or {}), **after}
-            row = {
-                entry.id: image.get(entry.name) if isinstance(entry, FromColumn) else entry.value
-                for entry in reading.projection.columns
-            }
+            row = {entry.id: _value(entry, image) for entry in reading.projection.columns}
             key = tuple(row[id_] for id_ in head.schema.primary_key)
+            held = self.rows.pop(key, {}) if event.source.op == "u" else {}
             self.rows.pop(key, None)
             if after:
-                self.rows[key] = row
+                untold = {entry.id for entry in reading.projection.columns if isinstance(entry, Untold)}
+                self.rows[key] = row | {id_: value for id_, value in held.items() if id_ in untold}
         self.rows_at = head
+
+
+def _value(entry: Entry, image: Mapping[str, object]) -> object:
+    match entry:
+        case FromColumn(name=name):
+            return image.get(name)
+        case Constant(value=value):
+            return value
+        case Untold():
+            return None
 
 
 def _reading(options: tuple[Reading, ...], event: Event) -> Reading:

@@ -14,6 +14,7 @@ from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Route
 from cdc_sync.plan import TablePlan, plan_table
+from cdc_sync.schema.alignment import NEEDS_RESYNC
 from cdc_sync.testing import INT32, column
 from tests.faults.told import ToldTable
 from tests.plan.model import ROUTE, sightings, topic
@@ -82,8 +83,21 @@ def test_made_a_plain_column_later_it_is_the_same_one() -> None:
     history = History(table=source.table.id, versions=plan.versions)
     assert [item.id for item in history.head.schema.live if item.name == "b"] == [4]
     asked = source.plan(told=False).refusal
+    marks = [item.subject for version in plan.versions for item in version.evidence if item.kind == NEEDS_RESYNC]
+    assert marks == ["b"], "nobody told of the values that it had meanwhile"
     assert asked is not None, "without evidence it may be another one of that name"
     assert "'b'" in asked.reason
+
+
+def test_a_snapshot_that_shows_it_again_brings_its_values() -> None:
+    source = Generated()
+    source.show()
+    source.table.rows = [{**row, "b": 2 * int(str(row["a"]))} for row in source.table.rows]
+    source.table.snapshot()
+    plan = source.plan(told=True)
+    history = History(table=source.table.id, versions=plan.versions)
+    assert [item.id for item in history.head.schema.live if item.name == "b"] == [4]
+    assert all(item.kind != NEEDS_RESYNC for version in plan.versions for item in version.evidence)
 
 
 def test_one_that_is_added_later_shows_in_no_event_and_is_none() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.projection import Constant, FromColumn, Projection, project, without_initials
+from cdc_sync.schema.projection import Constant, FromColumn, Projection, Untold, project, without_initials
 from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, StructType
 from tests.schema.tables import known
 
@@ -46,6 +46,12 @@ def test_a_retired_column_is_null_for_new_events_and_still_read_from_late_ones()
     head = replace(BEFORE, columns=(BEFORE.columns[0], column, BEFORE.columns[2]))
     assert project(head, head).columns[1] == Constant(id=2, value=None, target=INT32)
     assert project(BEFORE, head).columns[1] == FromColumn(name="a", id=2, source=INT32, target=INT32)
+
+
+def test_a_column_that_is_back_is_left_as_it_is_by_events_that_do_not_show_it() -> None:
+    hidden = replace(BEFORE, columns=tuple(replace(item, retired=item.name == "a") for item in BEFORE.columns))
+    back = replace(BEFORE, columns=tuple(replace(item, initial=7) for item in BEFORE.columns))
+    assert project(hidden, back).columns[1] == Untold(id=2, target=INT32)
 
 
 def test_a_changelog_has_no_values_for_columns_that_came_after_an_event() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.events import SourcePosition
@@ -16,7 +17,7 @@ from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.plan import plan_table
 from cdc_sync.readings import readings
-from cdc_sync.schema.projection import Constant
+from cdc_sync.schema.projection import Constant, Untold
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.compile import convert
@@ -305,6 +306,26 @@ def test_constants_of_every_kind_come_out_typed(session: SparkSession) -> None:
     )
     found = convert(frame(session, one(t.records)), (fixed,), known.head.schema, Decoding())
     assert values(by_offset(found), 2) == [(1, 5)]
+
+
+def test_an_update_leaves_a_column_as_it_is_that_its_schema_does_not_show(session: SparkSession) -> None:
+    t = table(column("n", INT32))
+    t.insert(id=1, n=5)
+    t.update({"id": 1}, n=6)
+    t.delete({"id": 1})
+    known = history(t)
+    (whole,) = converters(t, known)
+    untold = Untold(id=2, target=known.head.schema.columns[1].type)
+    fixed = replace(whole, projection=replace(whole.projection, columns=(whole.projection.columns[0], untold)))
+    records = frame(session, one(t.records))
+    with_headers = records.withColumn("headers", F.lit(None).cast("array<struct<key:string,value:binary>>"))
+    found = convert(with_headers, (fixed,), known.head.schema, Decoding(keep_unchanged=True))
+    assert [(row.problem, row["c2"], row["u2"]) for row in by_offset(found)][:3] == [
+        (None, None, False),
+        (None, None, True),
+        (None, None, False),
+    ]
+    assert problems(convert(records, (fixed,), known.head.schema, Decoding()))[:3] == [None, PLACEHOLDER_FOUND, None]
 
 
 @pytest.mark.parametrize(
