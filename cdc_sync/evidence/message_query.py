@@ -62,6 +62,29 @@ def alterations(query: str) -> tuple[Alteration, ...] | None:
         return None
 
 
+def moved_from(query: str, schema: str, table: str) -> tuple[str, str] | None:
+    """Return the name that a table had before the command behind which it has this one, by the text it was sent with.
+
+    Args:
+        query: all text the client had sent, uncut; one of its ALTER TABLE statements is the command.
+        schema, table: the name behind the command.
+
+    Returns:
+        Schema and table; None if the command need not be the one RENAME TO or SET SCHEMA in the text that leads there.
+    """
+    leading = [
+        found
+        for found in alterations(query) or ()
+        if (found.moved_to if found.moved else found.table) == table and (found.moved or found.schema in (None, schema))
+    ]
+    if len(leading) != 1 or not leading[0].moved:
+        return None
+    (found,) = leading
+    if found.table == table:  # SET SCHEMA
+        return None if found.schema in (None, schema) else (found.schema, table)
+    return (schema, found.table) if found.schema in (None, schema) else None
+
+
 class _NotPlain(Exception):
     """The text may do more than it shows."""
 

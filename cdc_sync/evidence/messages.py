@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from cdc_sync.debezium.position import position_of
@@ -19,6 +19,7 @@ from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, NameChange, Structure, Token, Unread
 from cdc_sync.evidence.message_first import before_first
 from cdc_sync.evidence.message_forms import Gap, Notice, TableDropped, TableState, read_content
+from cdc_sync.evidence.message_query import moved_from
 from cdc_sync.evidence.records import LogicalMessage
 
 TEXT_LIMIT = 300
@@ -176,8 +177,15 @@ class _Replay:
         key = (read.database, state.relid)
         table = TableId(database=read.database, schema=state.schema, table=state.table)
         statement = _shortened(state.query or state.tag)
-        former = self._name.get(key)
-        if former is not None and former != table and self._holder.get(former) == key:
+        columns = _columns(read, state)
+        known = self._name.get(key)
+        former = _former_by_query(read, state) if known is None else known
+        holder = None if former is None else self._holder.get(former)
+        if former is not None and former != table and holder == (None if known is None else key):
+            if known is None:
+                # The rename leaves the columns alone, as a comment does.
+                before = Structure(table=former, position=read.position, columns=columns, statement=statement)
+                self.openings.setdefault(former, (before, replace(state, tag="COMMENT")))
             self._forget(read, former, statement)
             if not state.baseline:
                 self.name_changes.append(
@@ -185,27 +193,16 @@ class _Replay:
                 )
         self._name[key] = table
         self._holder[table] = key
-        era = ("pg", read.database) if state.cluster is None else ("pg", read.database, state.cluster)
-        columns = tuple(
-            LoggedColumn(
-                name=entry.name,
-                token=Token(era=era, number=(state.relid, entry.number)),
-                type=entry.type,
-                default=entry.default,
-                missing=entry.missing,
-            )
-            for entry in state.columns
-        )
         structure = Structure(
             table=table,
             position=read.position,
             columns=columns,
             statement=statement,
             reading=state.baseline,
-            created=former is None and state.tag in _CREATING,
+            created=known is None and state.tag in _CREATING,
         )
         self.structures.append(structure)
-        opens = former is None and not state.baseline
+        opens = known is None and not state.baseline
         self.openings.setdefault(table, (structure, state) if opens else None)
 
     def _gap(self, read: _Read, gap: Gap) -> None:
@@ -232,6 +229,28 @@ class _Replay:
 
     def _known(self, database: str) -> tuple[TableId, ...]:
         return tuple(sorted(table for table in self._holder if table.database == database))
+
+
+def _columns(read: _Read, state: TableState) -> tuple[LoggedColumn, ...]:
+    era = ("pg", read.database) if state.cluster is None else ("pg", read.database, state.cluster)
+    return tuple(
+        LoggedColumn(
+            name=entry.name,
+            token=Token(era=era, number=(state.relid, entry.number)),
+            type=entry.type,
+            default=entry.default,
+            missing=entry.missing,
+        )
+        for entry in state.columns
+    )
+
+
+def _former_by_query(read: _Read, state: TableState) -> TableId | None:
+    """Return the name that the command of a table's first message took from it, where its text says so."""
+    if state.baseline or state.cut or state.tag != "ALTER TABLE":
+        return None
+    found = moved_from(state.query, state.schema, state.table)
+    return None if found is None else TableId(database=read.database, schema=found[0], table=found[1])
 
 
 def _shortened(text: str) -> str:

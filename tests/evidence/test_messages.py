@@ -125,6 +125,35 @@ def test_a_renamed_table_has_no_columns_under_its_old_name(topic: Topic) -> None
     assert topic.last(ORDERS).position == topic.last(ITEMS).position
 
 
+@pytest.mark.parametrize(
+    ("query", "former"),
+    [
+        ("alter table inv.items rename to orders", "inv.items"),
+        ('insert into t values (1); ALTER TABLE IF EXISTS "It""ems" RENAME TO orders', 'inv.It"ems'),
+        ("alter table old.orders set schema inv", "old.orders"),
+        ("alter table inv.orders rename to old; alter table inv.items rename to orders", "inv.items"),
+        ("alter table inv.items rename to orders; alter table inv.orders add b int", None),
+        ("alter table inv.a rename to orders; alter table other.b rename to orders", None),
+        ("alter table other.items rename to orders", None),
+        ("alter table orders set schema inv", None),
+        ("alter table orders rename a to b", None),
+        ("select exchange('items'); alter table items rename to orders", None),
+        ("", None),
+    ],
+)
+def test_the_text_of_a_first_message_tells_the_name_a_table_had(query: str, former: str | None, topic: Topic) -> None:
+    topic.plain(query=query)
+    changes = topic.log.log().name_changes
+    assert [f"{change.old.schema}.{change.old.table}" for change in changes] == ([] if former is None else [former])
+    assert [change.new for change in changes] == ([] if former is None else [ORDERS])
+
+
+def test_a_name_that_another_table_has_is_not_taken_from_it_by_a_text(topic: Topic) -> None:
+    topic.plain(relid="1", object="inv.items")
+    topic.plain(relid="2", query="alter table inv.items rename to orders")
+    assert (topic.log.log().name_changes, topic.of(ITEMS)) == ((), [["id", "a"]])
+
+
 def test_tables_that_change_places_keep_their_numbers(topic: Topic) -> None:
     topic.own(relid=1)
     topic.own(relid=2, table="items", columns=columns({1: "id"}))
