@@ -39,7 +39,8 @@ _WRITTEN: dict[tuple[str, str], dict[str, Any]] = {
         "rows": [["1", "g", "1"], ["2", "g", "2"]],
     },
 }
-_RENAMED = "the target is renamed with it"
+RENAMED = "the target is renamed with it"
+"""A part of the reason of a table that another name took over."""
 _CUT = 200
 """Characters at which the history cuts a cell off."""
 
@@ -87,8 +88,8 @@ def _line(capture: str, table: str, ended: Ended) -> Line:
         line = _compared(capture, table, image, frozenset())
         kept = line.verdict in ("equal", f"differs: {_UNTOLD_END}")
         return replace(line, verdict="gone at the source, rows kept") if kept else line
-    if status.state == "gone" and image is None and _RENAMED in (status.reason or ""):
-        return Line(table=table, verdict=f"gone at the source, {_RENAMED}", details=_still_there(capture, table))
+    if status.state == "gone" and image is None and RENAMED in (status.reason or ""):
+        return Line(table=table, verdict=f"gone at the source, {RENAMED}", details=_still_there(capture, table))
     if status.state != "running" or image is None:
         return Line(table=table, verdict=status.state, details=(status.reason or "it has no target",))
     marked = frozenset(mark.column for mark in status.needs_resync)

@@ -11,7 +11,7 @@ from tests.corpus.carried import events
 from tests.corpus.differences import compare
 from tests.corpus.images import Image, Truth
 from tests.corpus.reader import database
-from tests.corpus.report import AWAITED, losses_text, truth_of
+from tests.corpus.report import AWAITED, RENAMED, losses_text, truth_of
 from tests.corpus.steps import Seen
 
 _CUT = 200
@@ -28,6 +28,8 @@ def verdict(capture: str, seen: Seen) -> tuple[str, tuple[str, ...]]:
         reason = status.reason or ""
         awaited = next((f"awaits: {awaited}" for part, awaited in AWAITED if part in reason), None)
         return (awaited, ()) if awaited else ("paused", (reason,))
+    if status.state == "gone" and image is None and RENAMED in (status.reason or ""):
+        return f"gone at the source, {RENAMED}", ()
     if image is None:
         return status.state, (status.reason or "it has no target",)
     marked = frozenset(mark.column for mark in status.needs_resync)
