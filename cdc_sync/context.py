@@ -59,7 +59,8 @@ class Context:
 
     def read(self, ranges: tuple[OffsetRange, ...], *, headers: bool = False) -> DataFrame:
         """Return the records of ranges, with their headers if those are asked for or may hold schema ids."""
-        return read_ranges(self.spark, self.config.kafka, ranges, headers=headers or self.headers)
+        group = self.kafka.reader_group
+        return read_ranges(self.spark, self.config.kafka, ranges, group=group, headers=headers or self.headers)
 
     @property
     def must_learn_first(self) -> bool:

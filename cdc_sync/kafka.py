@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -72,6 +73,10 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
+def _new_group() -> str:
+    return f"cdc-sync-{uuid.uuid4()}"
+
+
 class _RetryError(Exception):
     """A failure that may pass; never leaves this module."""
 
@@ -97,6 +102,8 @@ class KafkaClient:
         self._refusal: KafkaError | None = None
         self._peeked: dict[Place, tuple[float, Record]] = {}
         self._ahead: dict[Place, Record] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._reader_group = _new_group()
         self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
 
     def close(self) -> None:
@@ -140,7 +147,20 @@ class KafkaClient:
             answers = _known(futures)
             return {name: str(answer.topic_id) for name, answer in answers.items()}
 
-        return self._asked("describe topics", ask)
+        found = self._asked("describe topics", ask)
+        if any(self._topic_ids.get(name, found[name]) != found[name] for name in found):
+            self._reader_group = _new_group()
+        self._topic_ids.update(found)
+        return found
+
+    @property
+    def reader_group(self) -> str:
+        """The consumer group under whose name Spark's tasks read, and keep their consumers from read to read.
+
+        Nothing is committed to it. A consumer may hold records it fetched ahead: where a topic was seen to be another
+        one of the same name, the group is a new one, so that none of the old topic's records is taken for its own.
+        """
+        return self._reader_group
 
     def topic_id(self, topic: str) -> str | None:
         """Return the brokers' id of one topic, None if it does not exist."""

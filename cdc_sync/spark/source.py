@@ -74,12 +74,13 @@ def spark_kafka_options(kafka: Kafka) -> dict[str, str]:
 
 
 def read_ranges(
-    spark: SparkSession, kafka: Kafka, ranges: tuple[OffsetRange, ...], *, headers: bool = False
+    spark: SparkSession, kafka: Kafka, ranges: tuple[OffsetRange, ...], *, group: str, headers: bool = False
 ) -> DataFrame:
     """Return the records of the ranges: `key`, `value`, `topic`, `partition`, `offset`, and `headers` if asked for.
 
     One Spark task reads one partition, in offset order, or all of them if they are small (see `in_one_task`). Records
-    that the broker deleted meanwhile fail the read.
+    that the broker deleted meanwhile fail the read. Reads of one `group` share their consumers: Spark names a new group
+    for each read else, so that each connects anew, and closes another's consumer once it holds 64.
     """
     bounds = {
         name: json.dumps(_by_topic({(r.topic, r.partition): getattr(r, name) for r in ranges}))
@@ -90,6 +91,7 @@ def read_ranges(
         partitions.setdefault(item.topic, []).append(item.partition)
     frame = (
         spark.read.format("kafka")
+        .option("kafka.group.id", group)
         .options(**spark_kafka_options(kafka))
         .option("assign", json.dumps(partitions))
         .option("startingOffsets", bounds["start"])
