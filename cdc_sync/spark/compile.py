@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 
 from cdc_sync.debezium.conversions import WireColumn
 from cdc_sync.debezium.forms import Opaque
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.internal import Default, InternalSchema
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
+from cdc_sync.schema.types import DataType
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
@@ -39,7 +40,7 @@ from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
-from cdc_sync.spark.kept import Projection
+from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
 from cdc_sync.spark.recognise import matches, may_be_key_update, value_has_payload
@@ -206,9 +207,9 @@ class _Compiler:
         def of(found: Group, entry: Entry) -> Column:
             match entry:
                 case Constant(value=value, target=target):
-                    return literal(value, target)
+                    return _literal(value, target)
                 case Untold(target=target):
-                    return literal(None, target)
+                    return _literal(None, target)
                 case FromColumn(name=name):
                     read = found.cast(entry, before=before)
                     left_out = None if before else found.left_out(name)
@@ -263,6 +264,10 @@ class _Compiler:
             return chosen[default]
         branches = ((reading.isin(*by_key[key]), chosen[key]) for key, _ in others)
         return first_of(branches).otherwise(chosen[default])
+
+
+def _literal(value: Default, type_: DataType) -> Column:
+    return kept(("literal", type(value), value, type_), lambda: literal(value, type_))
 
 
 def _has_untold(converter: Converter, head: InternalSchema) -> bool:

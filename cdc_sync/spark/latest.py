@@ -47,6 +47,10 @@ def _expressions(keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[C
     """Return what a key's events are reduced to, and what the rows are made of that."""
     last = F.max_by(F.struct(OP, *(name for name in names if name not in keys)), OFFSET).alias(_LAST)
     created = begins_with_row(F.col(OP), F.col(OFFSET)).alias(CREATED)
-    values = (F.col(name) if name in keys else F.col(_LAST).getField(name).alias(name) for name in names)
+    values = (F.col(name) if name in keys else _of_last(name) for name in names)
     deleted = (F.col(_LAST).getField(OP) == "d").alias(DELETED)
     return (last, created), Projection((deleted, F.col(CREATED), *values))
+
+
+def _of_last(name: str) -> Column:
+    return kept(("of last", name), lambda: F.col(_LAST).getField(name).alias(name))

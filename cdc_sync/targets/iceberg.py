@@ -13,7 +13,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Target as TargetConfig
@@ -239,7 +239,7 @@ class IcebergTarget:
         left = self._left[name]
 
         def columns() -> Projection:
-            named = (F.col(label).alias(text) for label, text in names)
+            named = (_named(label, text) for label, text in names)
             return Projection([*named, *metadata, *(F.lit(None).alias(column) for column in left)])
 
         writer = kept(("named", names, metadata, left), columns).of(rows).writeTo(self._sql_name(name))
@@ -373,6 +373,10 @@ class IcebergTarget:
 
 def _mode(table: Any) -> Mode:
     return "append" if table.properties().get(MODE_PROPERTY) == "append" else "upsert"
+
+
+def _named(label: str, text: str) -> Column:
+    return kept(("renamed", label, text), lambda: F.col(label).alias(text))
 
 
 def _rows(summary: Any) -> int:
