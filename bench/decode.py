@@ -111,7 +111,7 @@ class Arena:
             OffsetRange(topic=topic, partition=partition, start=0, end=count // PARTITIONS)
             for partition in range(PARTITIONS)
         )
-        return read_ranges(self.spark, self.config.kafka, ranges)
+        return read_ranges(self.spark, self.config.kafka, ranges, group="bench")
 
     def _compute(self, topic: str, decode: Decode, count: int) -> None:
         """Compute every column of every row: the sink takes all of them, so none is pruned."""

@@ -61,7 +61,10 @@ def start(artefacts: Sequence[Artefact], folder: Path, *, transitive: bool = Fal
         root=f" root={quoteattr(mirror)}" if mirror else "",
     )
     (folder / "settings.xml").write_text(settings, encoding="utf-8")
-    dependencies = "\n".join(_dependency(artefact, transitive) for artefact in artefacts)
+    modules: dict[tuple[str, str, str], list[Artefact]] = {}
+    for artefact in artefacts:
+        modules.setdefault((artefact.group, artefact.name, artefact.version), []).append(artefact)
+    dependencies = "\n".join(_dependency(files, transitive) for files in modules.values())
     (folder / "ivy.xml").write_text(_MODULE.format(dependencies=dependencies), encoding="utf-8")
     ivy = next(pyspark_jars().glob("ivy-*.jar"))
     command = [
@@ -99,14 +102,21 @@ def all_retrieved(folder: Path) -> tuple[Artefact, ...]:
     return tuple(sorted(found, key=str))
 
 
-def _dependency(artefact: Artefact, transitive: bool) -> str:
+def _dependency(artefacts: Sequence[Artefact], transitive: bool) -> str:
+    """Return one module's entry; what only has a classifier is an archive or a part, without dependencies of its own."""
+    first = artefacts[0]
     head = (
-        f"    <dependency org={quoteattr(artefact.group)} name={quoteattr(artefact.name)} "
-        f'rev={quoteattr(artefact.version)} conf="default->default"'
+        f"    <dependency org={quoteattr(first.group)} name={quoteattr(first.name)} "
+        f'rev={quoteattr(first.version)} conf="default->default"'
     )
-    if transitive:
+    whole = transitive and not all(artefact.classifier for artefact in artefacts)
+    if whole and len(artefacts) == 1:
         return f"{head}/>"
+    files = "".join(map(_file, artefacts))
+    return f"{head}>{files}</dependency>" if whole else f'{head} transitive="false">{files}</dependency>'
+
+
+def _file(artefact: Artefact) -> str:
     # Ivy retrieves only the types jar and bundle unless told otherwise, so a tarball is called a jar here.
     classifier = f" m:classifier={quoteattr(artefact.classifier)}" if artefact.classifier else ""
-    file = f'name={quoteattr(artefact.name)} type="jar" ext={quoteattr(artefact.extension)}{classifier}'
-    return f'{head} transitive="false"><artifact {file}/></dependency>'
+    return f'<artifact name={quoteattr(artefact.name)} type="jar" ext={quoteattr(artefact.extension)}{classifier}/>'

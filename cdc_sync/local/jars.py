@@ -35,6 +35,7 @@ TRINO = "trino"
 TRINO_SERVER = "trino-server"
 PRESTO = "presto"
 APICURIO = "apicurio"
+ICEBERG_REST = "iceberg-rest"
 AVRO_CONVERTER = "avro-converter"
 
 # What the sets are resolved from; the closures are in the manifest.
@@ -69,10 +70,25 @@ _ROOTS = {
     PRESTO: ("com.facebook.presto:presto-server:0.287:@tar.gz",),
     AVRO_CONVERTER: ("io.apicurio:apicurio-registry-utils-converter:2.6.13.Final",),
     APICURIO: ("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz",),
+    # Iceberg's own REST catalog, which its tests and ours start.
+    ICEBERG_REST: (
+        "org.apache.iceberg:iceberg-core:1.11.0",
+        "org.apache.iceberg:iceberg-core:1.11.0:tests@jar",
+        "org.apache.iceberg:iceberg-open-api:1.11.0:test-fixtures@jar",
+        "org.apache.hadoop:hadoop-client-api:3.4.1",
+        "org.apache.hadoop:hadoop-client-runtime:3.4.1",
+        "org.eclipse.jetty.ee10:jetty-ee10-servlet:12.1.4",
+        "org.eclipse.jetty.compression:jetty-compression-server:12.1.4",
+        "org.eclipse.jetty.compression:jetty-compression-gzip:12.1.4",
+        "org.xerial:sqlite-jdbc:3.46.1.3",
+        "org.slf4j:slf4j-simple:2.0.17",
+    ),
 }
 _FOR_SPARK = frozenset({ICEBERG, DELTA, HUDI, S3})
 """Sets of one table format or kind of store each, for Spark's class path beside the set `spark`."""
-_ON_DEMAND = frozenset({DEBEZIUM_MARIADB, APICURIO, DELTA, HUDI, S3, TRINO, TRINO_SERVER, PRESTO, AVRO_CONVERTER})
+_ON_DEMAND = frozenset(
+    {DEBEZIUM_MARIADB, APICURIO, ICEBERG_REST, DELTA, HUDI, S3, TRINO, TRINO_SERVER, PRESTO, AVRO_CONVERTER}
+)
 """Needed by few: installed only when named or used."""
 _DEFAULT = tuple(name for name in _ROOTS if name not in _ON_DEMAND)
 _PROCESSES = 4

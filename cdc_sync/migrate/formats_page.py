@@ -53,7 +53,15 @@ _NOTES = """\
 ## Iceberg
 
 Format version 2, merge-on-read with position deletes, which every reader of Iceberg takes. Progress is a property of
-each snapshot, the version a property of the table. Catalogs: JDBC (an SQLite file by default), Hadoop, Hive, REST.
+each snapshot, the version a property of the table.
+
+Catalogs: JDBC (an SQLite file by default, or a database that several engines share), Hadoop, Hive, REST; the suite
+plays every change in each. One of type hadoop cannot rename tables. A Hive metastore compares types of columns by
+their position and refuses most changes unless its `hive-site.xml` says
+`hive.metastore.disallow.incompatible.col.type.changes=false`; and Iceberg takes a lock of it for each commit, for which
+one that Hive's `schematool` did not set up has no tables: every commit waits for minutes then and fails. A metastore
+that checks what it replaces (Hive 2.3.10, 3.1.4, 4) needs no locks, which
+`properties: {hadoop.iceberg.engine.hive.lock-enabled: 'false'}` of the catalog leaves out.
 
 `partition_by` of a rule divides the files: `[day(created_at), bucket(16, id), region]`, in Iceberg's words; year,
 month, day and hour are in UTC. Changed, it holds for what is written from then on, in one commit of metadata; files of

@@ -211,8 +211,15 @@ class Live:
             waiting = [history for history in waiting if found[history.name] and history.name not in paused]
             if self._lake.stamp() != stamp:
                 stamp, changed = self._lake.stamp(), time.monotonic()
+            self._check_connectors()
             time.sleep(1)
         return found
+
+    def _check_connectors(self) -> None:
+        """Fail if one has, for what it does not send is missing everywhere."""
+        for database in self._databases:
+            status = self._stack.connect.status(database.name)
+            assert not status.has_failed, f"the connector of {database.name} has failed: {status.trace}"
 
     def _left(self, history: History, sources: Mapping[str, Source]) -> tuple[str, ...]:
         marked = self._marks().get(history.name, {})
