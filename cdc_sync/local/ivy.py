@@ -103,7 +103,7 @@ def all_retrieved(folder: Path) -> tuple[Artefact, ...]:
 
 
 def _dependency(artefacts: Sequence[Artefact], transitive: bool) -> str:
-    """Return one module's entry; what only has a classifier is an archive or a part, without dependencies of its own."""
+    """Return one module's entry; what only has a classifier is an archive or a part, and depends on nothing."""
     first = artefacts[0]
     head = (
         f"    <dependency org={quoteattr(first.group)} name={quoteattr(first.name)} "
