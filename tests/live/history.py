@@ -180,10 +180,12 @@ class History:
         return None
 
     def _delete(self) -> None:
-        if len(self._keys) > 3:
-            key = self._keys.pop(self._chance.randrange(len(self._keys)))
-            self._execute(f"delete from {self._table.name} where {self._key()} = {key}")
-            self._written()
+        if len(self._keys) <= 3:
+            return self._insert()  # some event has to show what was altered before
+        key = self._keys.pop(self._chance.randrange(len(self._keys)))
+        self._execute(f"delete from {self._table.name} where {self._key()} = {key}")
+        self._written()
+        return None
 
     def _key(self) -> str:
         return self._table.dialect.quoted(next(c.name for c in self._model.columns if c.kind in IDENTITIES))
