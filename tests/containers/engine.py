@@ -60,6 +60,14 @@ def give_up(problem: str, environ: Mapping[str, str]) -> NoReturn:
     pytest.skip(problem)
 
 
+def judged(report: pytest.TestReport, environ: Mapping[str, str]) -> pytest.TestReport:
+    """Return what became of a test: a failure if it was skipped, for whatever reason, where it must run."""
+    if report.skipped and environ.get(_NEED_ENGINE):
+        report.outcome = "failed"
+        report.longrepr = f"{_NEED_ENGINE} is set, but this was skipped: {report.longreprtext}"
+    return report
+
+
 def client() -> Any:
     """Return the engine's own interface."""
     return DockerClient().client
