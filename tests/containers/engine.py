@@ -92,7 +92,7 @@ def network() -> Network:
 def sweep() -> None:
     """Remove containers, networks, volumes and images of test runs whose process is gone."""
     engine = client()
-    for container in engine.containers.list(all=True):
+    for container in engine.containers.list(all=True, ignore_removed=True):
         if _is_left_over(container.labels):
             with suppress(NotFound):
                 container.remove(force=True, v=True)

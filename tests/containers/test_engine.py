@@ -12,6 +12,7 @@ from tests.containers import engine
 
 
 @pytest.mark.docker
+@pytest.mark.xdist_group("shop and job")
 def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -23,7 +24,7 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not() -> None:
     try:
         engine.sweep()
 
-        containers = {container.id for container in client.containers.list(all=True)}
+        containers = {container.id for container in client.containers.list(all=True, ignore_removed=True)}
         assert left not in containers
         assert used.id in containers
         assert left_network not in {network.id for network in client.networks.list()}
