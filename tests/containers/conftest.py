@@ -1,20 +1,25 @@
-"""An engine for all tests here; a network, a source and a job for all of one worker.
-
-Modules are in two groups of about the same length, for two workers. Those that share the job are in one of them.
-"""
+"""An engine for all tests here; a network, a source and a job for all that one worker runs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from testcontainers.core.network import Network
 
 from cdc_sync.demo.lake import Lake
 from tests.containers import engine
+from tests.containers.groups import InGroups
 from tests.containers.job import Job
 from tests.containers.shop import SMALL, Shop, configuration, lake_of
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> InGroups:
+    """Have two workers share the tests, where pytest is asked for these alone."""
+    return InGroups(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ from tests.containers import engine
 from tests.containers.job import CONFIGURATION, Job
 from tests.containers.shop import JAVA, Shop, configuration, lake_image, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(400), pytest.mark.xdist_group("shop and job")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
 
 _MASTER = "spark://spark-master:7077"
 _TABLE = "inv.bulk"

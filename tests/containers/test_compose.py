@@ -11,7 +11,7 @@ import pytest
 
 from tests.containers import engine
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300), pytest.mark.xdist_group("jobs of their own")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
 _FILE = engine.ROOT / "docker" / "compose.yaml"
 _PIPELINE = "/etc/cdc_sync/pipeline.yaml"

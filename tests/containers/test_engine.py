@@ -12,7 +12,6 @@ from tests.containers import engine
 
 
 @pytest.mark.docker
-@pytest.mark.xdist_group("shop and job")
 def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()

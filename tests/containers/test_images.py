@@ -15,7 +15,7 @@ from tests.containers import engine, layers
 from tests.containers.job import CONFIGURATION, STATE
 from tests.containers.shop import JAVA, configuration, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300), pytest.mark.xdist_group("shop and job")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL", re.IGNORECASE)
 # Starts Spark with every connector, and writes a table.

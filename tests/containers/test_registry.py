@@ -13,7 +13,7 @@ from tests.containers import engine
 from tests.containers.job import Job
 from tests.containers.shop import SMALL, Shop, configuration, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300), pytest.mark.xdist_group("jobs of their own")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
 _PREFIX = "avro"
 _CONVERTER = {

@@ -21,7 +21,7 @@ from tests.containers import engine
 from tests.containers.job import Job
 from tests.containers.shop import JAVA, PASSWORD, SMALL, Shop, configuration
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300), pytest.mark.xdist_group("jobs of their own")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 
 _OUTAGE = 8.0
 """Seconds for which the job has something to write and nowhere to."""
