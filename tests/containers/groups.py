@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from xdist.scheduler import LoadScopeScheduling
 
-_FIRST = ("test_cluster", "test_end_to_end", "test_engine", "test_images")
+FIRST = ("test_cluster", "test_end_to_end", "test_engine", "test_images")
 """Half of all by the time they take; all that use the shared job, for each worker has one of its own."""
 
 
@@ -16,7 +16,7 @@ def group_of(test: str) -> str:
     Args:
         test: its id, which begins with its file's path.
     """
-    return "first" if PurePosixPath(test.partition("::")[0]).stem in _FIRST else "second"
+    return "first" if PurePosixPath(test.partition("::")[0]).stem in FIRST else "second"
 
 
 class InGroups(LoadScopeScheduling):  # type: ignore[misc]  # has no annotations

@@ -27,6 +27,11 @@ spark.sql("create table lake.inv.here (id int) using iceberg")
 spark.sql("insert into lake.inv.here values (7)")
 print("rows:", spark.table("lake.inv.here").collect())
 """
+# Would download what is missing.
+_CONNECTORS = """
+from cdc_sync.local.jars import spark_jars
+print(*(name for name in ("iceberg", "delta", "hudi", "s3") if set(spark_jars(name)) > set(spark_jars())))
+"""
 
 
 def test_without_a_network_and_with_nothing_writable_but_its_volumes_spark_starts_and_writes(tmp_path: Path) -> None:
@@ -41,6 +46,10 @@ def test_without_a_network_and_with_nothing_writable_but_its_volumes_spark_start
     assert "can be used" in _run(["validate", CONFIGURATION], settings=settings, lake=lake)
     assert "rows: [Row(id=7)]" in _run(["python", "-c", _PROGRAM], settings=settings, lake=lake)
     assert lake_of(lake).table("inv.here") is not None
+
+
+def test_it_holds_the_connectors_of_every_format_and_store() -> None:
+    assert _run(["python", "-c", _CONNECTORS]).split() == ["iceberg", "delta", "hudi", "s3"]
 
 
 def test_it_runs_as_nobody_special_and_can_write_to_its_volumes_only() -> None:
