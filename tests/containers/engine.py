@@ -120,8 +120,8 @@ def is_healthy(container: DockerContainer) -> bool:
     return bool(found.attrs["State"]["Health"]["Status"] == "healthy")
 
 
-def wait_for(condition: Callable[[], bool], *, patience: float = 60.0) -> bool:
-    """Wait until something holds; return whether it does."""
+def wait_for(condition: Callable[[], bool], *, patience: float = 240.0) -> bool:
+    """Wait until something holds; return whether it does. A machine that others work on too gets the time it needs."""
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() > deadline:

@@ -24,11 +24,11 @@ from tests.containers import engine
 PREFIX = "shop"
 SCHEMA = "inv"
 PASSWORD = "of-a-test"
-_START = 120
+_START = 240
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For JVMs that live for a minute: they start sooner."""
 SMALL = f"spark: {{master: 'local[2]', conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: '{JAVA}'}}}}"
-_PATIENCE = 100.0
+_PATIENCE = 240.0
 
 
 class Shop:

@@ -16,7 +16,7 @@ from tests.containers import engine
 from tests.containers.job import CONFIGURATION, Job
 from tests.containers.shop import JAVA, Shop, configuration, lake_image, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _MASTER = "spark://spark-master:7077"
 _TABLE = "inv.bulk"
@@ -105,11 +105,11 @@ def test_a_cluster_that_loses_a_worker_writes_what_local_mode_writes(shop: Shop,
         shop.wait_equal(lake_of(job.warehouse), _TABLE, job.log)
         with Cluster(shop.network, on_cluster.warehouse) as cluster:
             on_cluster.start("-c", _SUBMIT, entrypoint=["tini", "--", "sh"])
-            assert engine.wait_for(lambda: lake.table(_TABLE) is not None, patience=90), on_cluster.log()[-4000:]
+            assert engine.wait_for(lambda: lake.table(_TABLE) is not None), on_cluster.log()[-4000:]
             first = lake.stamp()
-            assert engine.wait_for(lambda: lake.stamp() != first, patience=60), on_cluster.log()[-4000:]
+            assert engine.wait_for(lambda: lake.stamp() != first), on_cluster.log()[-4000:]
             cluster.kill_a_worker()
-            assert on_cluster.wait(timeout=200) == 0, on_cluster.log()[-4000:] + cluster.log()
+            assert on_cluster.wait(timeout=400) == 0, on_cluster.log()[-4000:] + cluster.log()
         assert "Lost executor" in on_cluster.log()
 
         shop.wait_equal(lake, _TABLE, on_cluster.log, timeout=10)

@@ -12,7 +12,7 @@ from tests.containers import engine
 from tests.containers.job import CONFIGURATION, Job
 from tests.containers.shop import Shop
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 
 def test_a_table_stays_equal_through_every_alter(shop: Shop, job: Job, lake: Lake) -> None:

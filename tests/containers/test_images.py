@@ -15,7 +15,7 @@ from tests.containers import engine, layers
 from tests.containers.job import CONFIGURATION, STATE
 from tests.containers.shop import JAVA, configuration, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL", re.IGNORECASE)
 # Starts Spark with every connector, and writes a table.
@@ -146,7 +146,7 @@ def _run(
     )
     try:
         container.start()
-        code = container.wait(timeout=120)["StatusCode"]
+        code = container.wait(timeout=400)["StatusCode"]
         said = str(container.logs().decode())
     finally:
         container.remove(force=True, v=True)
