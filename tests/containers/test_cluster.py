@@ -22,7 +22,6 @@ _MASTER = "spark://spark-master:7077"
 _TABLE = "inv.bulk"
 _ROWS = 9_000
 _BATCHES = "job: {max_offsets_per_batch: 8000}"
-_NO_CHECK = {"test": ["NONE"]}
 _SUBMIT = f"""
 exec spark-submit --master {_MASTER} --driver-memory 1g --total-executor-cores 2 \
   --executor-memory 640m --executor-cores 1 \
@@ -77,7 +76,7 @@ class Cluster:
         return str(one.get_wrapped_container().logs().decode())
 
     def _daemon(self, network: Network, alias: str, name: str, *arguments: str) -> Any:
-        made = engine.container(engine.JOB, network, alias=alias, read_only=True, healthcheck=_NO_CHECK)
+        made = engine.container(engine.JOB, network, alias=alias, read_only=True)
         made = made.with_env("SPARK_DAEMON_MEMORY", "256m").with_env("SPARK_DAEMON_JAVA_OPTS", JAVA)
         return made.with_command(["spark-class", f"org.apache.spark.deploy.{name}", *arguments])
 

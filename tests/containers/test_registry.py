@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from tests.containers import engine
 from tests.containers.job import Job
@@ -27,7 +26,7 @@ _REGISTRY = "registry: {url: 'http://registry:8080', type: apicurio, ids: global
 @pytest.fixture
 def registry(shop: Shop) -> Iterator[DockerContainer]:
     made = engine.container(engine.REGISTRY, shop.network, alias="registry", read_only=True)
-    made.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(240))
+    made.waiting_for(engine.Healthy())
     with made:
         yield made
 
