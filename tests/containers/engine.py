@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from docker.errors import DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
+from testcontainers.core.wait_strategies import WaitStrategy
+from testcontainers.core.waiting_utils import WaitStrategyTarget
 
 ROOT = Path(__file__).parents[2]
 JOB = f"cdc-sync:{metadata.version('cdc-sync')}"
@@ -35,6 +37,8 @@ _PROJECT = "cdcsynctests"
 _OF_PROJECT = "com.docker.compose.project"
 PROJECT = f"{_PROJECT}{os.getpid()}"
 """What tests call all that Docker Compose makes for them."""
+_NO_CHECK = {"test": ["NONE"]}
+"""Each check is a process of its own in the container: with ten containers half a core, all the time."""
 _NEED_ENGINE = "CDC_SYNC_NEED_ENGINE"
 """Set where these tests have to run: without an engine or images they then fail instead of being skipped."""
 
@@ -60,6 +64,14 @@ def give_up(problem: str, environ: Mapping[str, str]) -> NoReturn:
     pytest.skip(problem)
 
 
+def judged(report: pytest.TestReport, environ: Mapping[str, str]) -> pytest.TestReport:
+    """Return what became of a test: a failure if it was skipped, for whatever reason, where it must run."""
+    if report.skipped and environ.get(_NEED_ENGINE):
+        report.outcome = "failed"
+        report.longrepr = f"{_NEED_ENGINE} is set, but this was skipped: {report.longreprtext}"
+    return report
+
+
 def client() -> Any:
     """Return the engine's own interface."""
     return DockerClient().client
@@ -70,7 +82,7 @@ def container(
 ) -> DockerContainer:
     """Return a container to start, labelled as the tests' own."""
     labels = {**LABELS, **settings.pop("labels", {})}
-    made = DockerContainer(image).with_kwargs(labels=labels, **settings)
+    made = DockerContainer(image).with_kwargs(labels=labels, healthcheck=_NO_CHECK, **settings)
     if network is not None:
         made = made.with_network(network).with_network_aliases(*([alias] if alias else []))
     return made
@@ -84,7 +96,7 @@ def network() -> Network:
 def sweep() -> None:
     """Remove containers, networks, volumes and images of test runs whose process is gone."""
     engine = client()
-    for container in engine.containers.list(all=True):
+    for container in engine.containers.list(all=True, ignore_removed=True):
         if _is_left_over(container.labels):
             with suppress(NotFound):
                 container.remove(force=True, v=True)
@@ -105,15 +117,33 @@ def for_containers(folder: Path) -> Path:
     return folder
 
 
-def is_healthy(container: DockerContainer) -> bool:
-    """Return what a container's own health check found last."""
+def is_healthy(container: WaitStrategyTarget) -> bool:
+    """Ask a container at once what its image's health check asks from time to time."""
     found = container.get_wrapped_container()
-    found.reload()
-    return bool(found.attrs["State"]["Health"]["Status"] == "healthy")
+    _, *command = found.image.attrs["Config"]["Healthcheck"]["Test"]
+    try:
+        return bool(found.exec_run(command).exit_code == 0)
+    except APIError:  # it is being started again
+        return False
 
 
-def wait_for(condition: Callable[[], bool], *, patience: float = 60.0) -> bool:
-    """Wait until something holds; return whether it does."""
+class Healthy(WaitStrategy):
+    """Waits until a container that was started is healthy, by asking it."""
+
+    def wait_until_ready(self, container: WaitStrategyTarget) -> None:
+        """Return when it is; fail when it has ended."""
+
+        def ready() -> bool:
+            found = container.get_wrapped_container()
+            found.reload()
+            assert found.status != "exited", found.logs().decode()[-3000:]
+            return is_healthy(container)
+
+        assert wait_for(ready), container.get_logs()
+
+
+def wait_for(condition: Callable[[], bool], *, patience: float = 240.0) -> bool:
+    """Wait until something holds; return whether it does. A machine that others work on too gets the time it needs."""
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() > deadline:

@@ -74,6 +74,10 @@ class Job:
         self.wrapped.stop(timeout=int(_PATIENCE))
         return int(self.wrapped.attrs["State"]["ExitCode"])
 
+    def restart(self) -> None:
+        """Stop the container and start the same one again, with all that is left in it."""
+        self.wrapped.restart(timeout=int(_PATIENCE))
+
     def kill(self) -> None:
         """End it and its JVM at once, as a power cut would."""
         self.wrapped.kill("SIGKILL")

@@ -13,7 +13,6 @@ from typing import Any
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
-from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from cdc_sync.demo.compare import TableImage, differences
 from cdc_sync.demo.lake import Lake, image
@@ -24,11 +23,10 @@ from tests.containers import engine
 PREFIX = "shop"
 SCHEMA = "inv"
 PASSWORD = "of-a-test"
-_START = 120
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For JVMs that live for a minute: they start sooner."""
 SMALL = f"spark: {{master: 'local[2]', conf: {{spark.driver.memory: 1g, spark.driver.extraJavaOptions: '{JAVA}'}}}}"
-_PATIENCE = 100.0
+_PATIENCE = 240.0
 
 
 class Shop:
@@ -42,7 +40,7 @@ class Shop:
         self.connect = engine.container(engine.CONNECT, network, alias="connect").with_exposed_ports(8083)
         self.connect.with_envs(BOOTSTRAP_SERVERS="kafka:9092", SOURCE_PASSWORD=PASSWORD)
         for service in self._services():
-            service.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(_START))
+            service.waiting_for(engine.Healthy())
 
     def start(self) -> None:
         """Start all, and have Debezium capture the schema."""

@@ -16,13 +16,12 @@ from tests.containers import engine
 from tests.containers.job import CONFIGURATION, Job
 from tests.containers.shop import JAVA, Shop, configuration, lake_image, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _MASTER = "spark://spark-master:7077"
 _TABLE = "inv.bulk"
 _ROWS = 9_000
 _BATCHES = "job: {max_offsets_per_batch: 8000}"
-_NO_CHECK = {"test": ["NONE"]}
 _SUBMIT = f"""
 exec spark-submit --master {_MASTER} --driver-memory 1g --total-executor-cores 2 \
   --executor-memory 640m --executor-cores 1 \
@@ -77,7 +76,7 @@ class Cluster:
         return str(one.get_wrapped_container().logs().decode())
 
     def _daemon(self, network: Network, alias: str, name: str, *arguments: str) -> Any:
-        made = engine.container(engine.JOB, network, alias=alias, read_only=True, healthcheck=_NO_CHECK)
+        made = engine.container(engine.JOB, network, alias=alias, read_only=True)
         made = made.with_env("SPARK_DAEMON_MEMORY", "256m").with_env("SPARK_DAEMON_JAVA_OPTS", JAVA)
         return made.with_command(["spark-class", f"org.apache.spark.deploy.{name}", *arguments])
 
@@ -105,11 +104,11 @@ def test_a_cluster_that_loses_a_worker_writes_what_local_mode_writes(shop: Shop,
         shop.wait_equal(lake_of(job.warehouse), _TABLE, job.log)
         with Cluster(shop.network, on_cluster.warehouse) as cluster:
             on_cluster.start("-c", _SUBMIT, entrypoint=["tini", "--", "sh"])
-            assert engine.wait_for(lambda: lake.table(_TABLE) is not None, patience=90), on_cluster.log()[-4000:]
+            assert engine.wait_for(lambda: lake.table(_TABLE) is not None), on_cluster.log()[-4000:]
             first = lake.stamp()
-            assert engine.wait_for(lambda: lake.stamp() != first, patience=60), on_cluster.log()[-4000:]
+            assert engine.wait_for(lambda: lake.stamp() != first), on_cluster.log()[-4000:]
             cluster.kill_a_worker()
-            assert on_cluster.wait(timeout=200) == 0, on_cluster.log()[-4000:] + cluster.log()
+            assert on_cluster.wait(timeout=400) == 0, on_cluster.log()[-4000:] + cluster.log()
         assert "Lost executor" in on_cluster.log()
 
         shop.wait_equal(lake, _TABLE, on_cluster.log, timeout=10)

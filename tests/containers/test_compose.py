@@ -11,7 +11,7 @@ import pytest
 
 from tests.containers import engine
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _FILE = engine.ROOT / "docker" / "compose.yaml"
 _PIPELINE = "/etc/cdc_sync/pipeline.yaml"
@@ -28,7 +28,7 @@ def compose(_engine: None) -> Iterator[Compose]:
 
     def run(*arguments: str, check: bool = True) -> str:
         command = [*program, "-p", engine.PROJECT, "-f", str(_FILE), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
         assert done.returncode == 0 or not check, f"{' '.join(arguments)}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -38,7 +38,7 @@ def compose(_engine: None) -> Iterator[Compose]:
 
 def test_a_table_follows_an_alter_within_a_minute(compose: Compose) -> None:
     compose("up", "-d")
-    assert engine.wait_for(partial(_has_written, "job"), patience=180), _log("job")
+    assert engine.wait_for(partial(_has_written, "job"), patience=240), _log("job")
 
     compose("exec", "-T", "postgres", "psql", "-q", "-U", "postgres", "shop", "-c", _ALTER)
 
@@ -53,7 +53,7 @@ def test_profiles_add_avro_an_s3_store_and_an_engine_that_reads_it(compose: Comp
     compose(*_PROFILES, "up", "-d")
 
     for job in ("job-avro", "job-s3"):
-        assert engine.wait_for(partial(_has_written, job), patience=180), _log(job)
+        assert engine.wait_for(partial(_has_written, job), patience=240), _log(job)
     # The test before may have renamed the column.
     question = "select * from inv.orders where id = 1"
     assert compose(*_PROFILES, "exec", "-T", "trino", "trino", "--execute", question) == '"1","Ada","12.50"\n'

@@ -12,7 +12,7 @@ from tests.containers import engine
 from tests.containers.job import CONFIGURATION, Job
 from tests.containers.shop import Shop
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 
 def test_a_table_stays_equal_through_every_alter(shop: Shop, job: Job, lake: Lake) -> None:
@@ -75,6 +75,19 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(shop: Shop, job: Job, lake
         job.start()
 
     shop.wait_equal(lake, "inv.lines", job.log)
+
+
+def test_it_goes_on_when_its_container_was_restarted(shop: Shop, job: Job, lake: Lake) -> None:
+    running = job.id
+    with shop.source() as source:
+        source.execute(["create table inv.boxes (id int primary key, a int)", "insert into inv.boxes values (1, 1)"])
+        shop.wait_equal(lake, "inv.boxes", job.log)
+
+        job.restart()
+        source.execute(["alter table inv.boxes rename a to b", "insert into inv.boxes values (2, 2)"])
+
+    shop.wait_equal(lake, "inv.boxes", job.log)
+    assert (job.id, job.wrapped.status) == (running, "running")
 
 
 def test_it_outlives_a_restart_of_the_broker(shop: Shop, job: Job, lake: Lake) -> None:

@@ -23,7 +23,7 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not() -> None:
     try:
         engine.sweep()
 
-        containers = {container.id for container in client.containers.list(all=True)}
+        containers = {container.id for container in client.containers.list(all=True, ignore_removed=True)}
         assert left not in containers
         assert used.id in containers
         assert left_network not in {network.id for network in client.networks.list()}
@@ -42,3 +42,15 @@ def test_where_tests_cannot_run_they_are_skipped_unless_they_must() -> None:
         engine.give_up("no engine", {})
     with pytest.raises(pytest.fail.Exception, match="CDC_SYNC_NEED_ENGINE is set, but no engine"):
         engine.give_up("no engine", {"CDC_SYNC_NEED_ENGINE": "1"})
+
+
+@pytest.mark.parametrize(("environ", "outcome"), [({}, "skipped"), ({"CDC_SYNC_NEED_ENGINE": "1"}, "failed")])
+def test_a_skip_for_any_reason_is_a_failure_where_tests_must_run(environ: dict[str, str], outcome: str) -> None:
+    report = pytest.TestReport(
+        "a test", ("a file", 7, "a test"), {}, "skipped", ("a file", 7, "Skipped: it is too hot"), "call"
+    )
+
+    judged = engine.judged(report, environ)
+
+    assert judged.outcome == outcome
+    assert "it is too hot" in str(judged.longrepr)

@@ -12,7 +12,7 @@ import yaml
 
 from cdc_sync.config import load_config
 from cdc_sync.local.artefact import MANIFEST, parse_manifest
-from tests.containers import engine
+from tests.containers import engine, groups
 
 _DOCKER = engine.ROOT / "docker"
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -83,3 +83,10 @@ def test_a_job_without_its_jvm_is_not_healthy(running: list[list[str]], problem:
     spec.loader.exec_module(health)
 
     assert health.problem(running) == problem
+
+
+def test_two_workers_have_something_to_do_each() -> None:
+    modules = [path.name for path in Path(__file__).parent.glob("test_*.py")]
+
+    assert {groups.group_of(f"tests/containers/{name}::test_a[b/c::d]") for name in modules} == {"first", "second"}
+    assert {f"{name}.py" for name in groups.FIRST} <= set(modules)

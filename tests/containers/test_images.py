@@ -15,7 +15,7 @@ from tests.containers import engine, layers
 from tests.containers.job import CONFIGURATION, STATE
 from tests.containers.shop import JAVA, configuration, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL", re.IGNORECASE)
 # Starts Spark with every connector, and writes a table.
@@ -26,6 +26,11 @@ spark = build_session(load_config({CONFIGURATION!r}))
 spark.sql("create table lake.inv.here (id int) using iceberg")
 spark.sql("insert into lake.inv.here values (7)")
 print("rows:", spark.table("lake.inv.here").collect())
+"""
+# Would download what is missing.
+_CONNECTORS = """
+from cdc_sync.local.jars import spark_jars
+print(*(name for name in ("iceberg", "delta", "hudi", "s3") if set(spark_jars(name)) > set(spark_jars())))
 """
 
 
@@ -41,6 +46,10 @@ def test_without_a_network_and_with_nothing_writable_but_its_volumes_spark_start
     assert "can be used" in _run(["validate", CONFIGURATION], settings=settings, lake=lake)
     assert "rows: [Row(id=7)]" in _run(["python", "-c", _PROGRAM], settings=settings, lake=lake)
     assert lake_of(lake).table("inv.here") is not None
+
+
+def test_it_holds_the_connectors_of_every_format_and_store() -> None:
+    assert _run(["python", "-c", _CONNECTORS]).split() == ["iceberg", "delta", "hudi", "s3"]
 
 
 def test_it_runs_as_nobody_special_and_can_write_to_its_volumes_only() -> None:
@@ -137,7 +146,7 @@ def _run(
     )
     try:
         container.start()
-        code = container.wait(timeout=120)["StatusCode"]
+        code = container.wait(timeout=400)["StatusCode"]
         said = str(container.logs().decode())
     finally:
         container.remove(force=True, v=True)

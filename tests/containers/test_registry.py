@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from tests.containers import engine
 from tests.containers.job import Job
 from tests.containers.shop import SMALL, Shop, configuration, lake_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _PREFIX = "avro"
 _CONVERTER = {
@@ -27,7 +26,7 @@ _REGISTRY = "registry: {url: 'http://registry:8080', type: apicurio, ids: global
 @pytest.fixture
 def registry(shop: Shop) -> Iterator[DockerContainer]:
     made = engine.container(engine.REGISTRY, shop.network, alias="registry", read_only=True)
-    made.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(120))
+    made.waiting_for(engine.Healthy())
     with made:
         yield made
 

@@ -15,13 +15,12 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from sqlalchemy.exc import ProgrammingError
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from tests.containers import engine
 from tests.containers.job import Job
 from tests.containers.shop import JAVA, PASSWORD, SMALL, Shop, configuration
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 _OUTAGE = 8.0
 """Seconds for which the job has something to write and nowhere to."""
@@ -78,7 +77,7 @@ def store(shop: Shop) -> Iterator[DockerContainer]:
     """A bucket for the lake, and a database for its catalog."""
     made = engine.container(engine.STORE, shop.network, alias="store").with_exposed_ports(9000)
     made.with_envs(BUCKETS="lake", ACCESS_KEY=_ACCESS, SECRET_KEY=_SECRET)
-    made.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(60))
+    made.waiting_for(engine.Healthy())
     code, said = shop.postgres.exec(["createdb", "-h", "/tmp", "-U", "postgres", "lake"])
     assert code == 0, said
     with made:
@@ -143,7 +142,7 @@ def _by_trino(shop: Shop) -> list[list[Any]]:
     trino = engine.container(engine.TRINO, shop.network, alias="trino")
     trino.with_envs(CATALOG_URL=_CATALOG, CATALOG_USER="postgres", CATALOG_PASSWORD=PASSWORD)
     trino.with_envs(WAREHOUSE="s3://lake/warehouse", S3_ENDPOINT=_ENDPOINT, ACCESS_KEY=_ACCESS, SECRET_KEY=_SECRET)
-    trino.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(120))
+    trino.waiting_for(engine.Healthy())
     with ExitStack() as stack:
         stack.callback(trino.stop)
         trino.start()
