@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Config
+from cdc_sync.config.routes import is_routed
 from cdc_sync.debezium.flattened import FlattenedSettings
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import structures_behind
@@ -87,7 +89,7 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, tar
         state=state,
         target=target or open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
-        catalogue=SourceCatalogue(config.evidence.catalogue, state),
+        catalogue=SourceCatalogue(config.evidence.catalogue, state, partial(is_routed, config)),
         values=SourceValues(
             config.evidence.values, kafka, book, state, placeholder=config.connector.unavailable_value_placeholder
         ),

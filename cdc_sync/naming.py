@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cdc_sync.events import TableId
 from cdc_sync.schema.internal import Default
@@ -57,6 +59,32 @@ class Join:
     after: int
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The columns that events leave out besides generated ones, as the operator states them.
+
+    All others are shown, and each column is one or the other all its life: none is renamed from a name that is left out
+    to one that is not, or back, and no generated one loses its expression.
+
+    Attributes:
+        patterns: regular expressions over schema.table.column, as in the connector's `column.exclude.list`.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def holds(self, table: TableId, name: str) -> bool:
+        """Whether events of this table leave a column of this name out.
+
+        Source: Debezium, `Predicates.matchedByPattern`: the whole name, whatever the case.
+        """
+        return any(_pattern(text).fullmatch(f"{table.schema}.{table.table}.{name}") for text in self.patterns)
+
+
+@lru_cache(maxsize=1_000)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """What the operator wants of one source table.
@@ -74,6 +102,7 @@ class Route:
         merge: where several source tables share the target, its column that says which one a row is of; None where the
             target is this table's alone.
         decisions: what the operator said while the table was paused.
+        left_out: which columns events leave out; None if nobody says.
         joins: what was said after the fact and carried out already: a history that is made again has it at its place.
     """
 
@@ -87,6 +116,7 @@ class Route:
     append: bool = False
     partition_by: Partitioning | None = None
     merge: str | None = None
+    left_out: LeftOut | None = None
     decisions: tuple[Decision, ...] = ()
     joins: tuple[Join, ...] = ()
 

@@ -95,7 +95,7 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
     behind = [item for item in found if isinstance(item, Behind)]
     if given.patient and behind and not seen.shows(head.schema):
         return Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
-    read = _read(history, seen, sighting, given.kept)
+    read = _read(history, seen, sighting, given)
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
@@ -228,9 +228,11 @@ def moment_of(sighting: Sighting) -> Moment | None:
     return Moment(lsn=sighting.position.parts[-1], commit=sighting.commit, snapshot=sighting.snapshot)
 
 
-def _read(history: History, seen: ObservedSchema, sighting: Sighting, kept: Kept) -> Told | None:
+def _read(history: History, seen: ObservedSchema, sighting: Sighting, given: Given) -> Told | None:
     moment = moment_of(sighting)
-    return None if moment is None else prove_by_readings(history, seen, kept, sighting.position, moment)
+    if moment is None:
+        return None
+    return prove_by_readings(history, seen, given.kept, sighting.position, moment, given.route.left_out)
 
 
 _INTERRUPTED = Evidence(

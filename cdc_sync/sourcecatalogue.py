@@ -1,4 +1,4 @@
-"""The source's catalogue as the job reads it: before it plans a new schema, and now and then in between.
+"""The source's catalogue as the job reads it: from its start on, now and then, and before it plans a new schema.
 
 Every reading that shows something new is kept in the pipeline's files before anything is decided by it, so that a
 replay decides the same without asking the database. A database that does not answer holds up nobody for longer than its
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from structlog import get_logger
 
-from cdc_sync.capture.catalogue_sql import read_catalogue
+from cdc_sync.capture.catalogue_sql import list_tables, read_catalogue
 from cdc_sync.capture.session import first_line, load_psycopg
 from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.catalogue import CatalogueReading, Moment
-from cdc_sync.evidence.kept import Kept
+from cdc_sync.evidence.kept import NOTHING_KEPT, Kept, Missed
 from cdc_sync.state import StateStore
 
 _ASK_AGAIN = 10.0
@@ -32,18 +32,24 @@ _WAIT = 0.05
 class SourceCatalogue:
     """The readings of all tables of a pipeline. Thread-safe."""
 
-    def __init__(self, settings: Settings | None, state: StateStore) -> None:
+    def __init__(
+        self, settings: Settings | None, state: StateStore, wanted: Callable[[TableId], bool] = lambda _: False
+    ) -> None:
         """Prepare; nothing is asked before the first `prepare` or `refresh`.
 
         Args:
             settings: which database; None reads none, and what was kept before still counts.
             state: where readings are kept.
+            wanted: whether events of a table may come, so that it is read from the start on.
         """
+        self._wanted = wanted
         self._settings = settings
         self._state = state
         self._lock = threading.Lock()
         self._kept: dict[TableId, Kept] = {}
         self._written: dict[TableId, Kept] = {}
+        self._early: dict[TableId, Kept] = {}
+        """Of tables that nobody asked for yet; kept once their first event is planned."""
         self._connection: Any = None
         self._database: str | None = None
         self._failed: float | None = None
@@ -72,10 +78,10 @@ class SourceCatalogue:
             kept = self._of(table)
             if self._settings is None or not moments or self._database not in (None, table.database):
                 return kept
-            if not kept.entries and head is not None and head.kind == "postgresql":
-                kept = kept.with_missed(head.parts[-1])
+            if not self._written[table].entries and head is not None and head.kind == "postgresql":
+                kept = Kept((Missed(lsn=head.parts[-1]), *kept.entries))
             if not all(map(kept.covers, moments)):
-                reading = self._ask([table], patient=True).get(table)
+                reading = self._ask(lambda: [table], patient=True).get(table)
                 if self._database not in (None, table.database):
                     return self._of(table)
                 kept = self._added(kept, reading)
@@ -86,19 +92,19 @@ class SourceCatalogue:
             return kept
 
     def refresh(self) -> None:
-        """Read all tables that were met so far, if the last time is long enough ago."""
+        """Read all tables of which events came or may come, if the last time is long enough ago."""
         with self._lock:
             now = time.monotonic()
             if self._settings is None or now - self._refreshed < self._settings.every.total_seconds():
                 return
-            tables = [table for table, kept in self._kept.items() if kept.entries]
-            if not tables:
-                return
             self._refreshed = now
-            for table, reading in self._ask(tables, patient=False).items():
+            for table, reading in self._ask(self._all, patient=False).items():
+                if table not in self._kept:
+                    self._early[table] = self._added(self._early.get(table, NOTHING_KEPT), reading)
+                    continue
                 before = self._kept[table]
                 self._kept[table] = self._added(before, reading)
-                if len(self._kept[table].entries) > len(before.entries):
+                if self._written[table].entries and len(self._kept[table].entries) > len(before.entries):
                     self._write(table)
 
     def close(self) -> None:
@@ -106,9 +112,14 @@ class SourceCatalogue:
         with self._lock:
             self._disconnect()
 
+    def _all(self) -> list[TableId]:
+        met = {table for table, kept in self._kept.items() if kept.entries}
+        return [table for table in list_tables(self._connection) if table in met or self._wanted(table)]
+
     def _of(self, table: TableId) -> Kept:
         if table not in self._kept:
-            self._kept[table] = self._written[table] = self._state.readings(table)
+            self._written[table] = self._state.readings(table)
+            self._kept[table] = self._written[table].followed_by(self._early.pop(table, NOTHING_KEPT))
         return self._kept[table]
 
     def _write(self, table: TableId) -> None:
@@ -130,7 +141,7 @@ class SourceCatalogue:
             return kept
         return kept.with_reading(reading)
 
-    def _ask(self, tables: Collection[TableId], *, patient: bool) -> dict[TableId, CatalogueReading]:
+    def _ask(self, tables: Callable[[], Collection[TableId]], *, patient: bool) -> dict[TableId, CatalogueReading]:
         if self._failed is not None and time.monotonic() - self._failed < _ASK_AGAIN:
             return {}
         deadline = time.monotonic() + _LOCKED_FOR
@@ -148,12 +159,12 @@ class SourceCatalogue:
             self.problem = None
         return dict(found.found)
 
-    def _look(self, tables: Collection[TableId]) -> Any:
+    def _look(self, tables: Callable[[], Collection[TableId]]) -> Any:
         psycopg = load_psycopg("read the catalogue")
         try:
             if self._connection is None:
                 self._connection = self._connect(psycopg)
-            found = read_catalogue(self._connection, tables)
+            found = read_catalogue(self._connection, tables())
         except psycopg.Error as error:
             raise SetupError(f"Cannot read the catalogue: {first_line(error)}") from None
         self._database = found.database

@@ -33,7 +33,7 @@ WITH clock AS (
 )
 SELECT n.nspname, c.relname, c.oid::bigint, t.xmin::text::bigint, {_AT.format(row="t")},
        n.xmin::text::bigint, {_AT.format(row="n")}, a.attnum, a.attisdropped, a.attname,
-       format_type(a.atttypid, a.atttypmod), a.xmin::text::bigint, {_AT.format(row="a")}
+       format_type(a.atttypid, a.atttypmod), a.xmin::text::bigint, {_AT.format(row="a")}, {{generated}}
 FROM clock, pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_type t ON t.oid = c.reltype
@@ -42,9 +42,19 @@ WHERE c.relkind IN ('r', 'p')
   AND (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
 ORDER BY n.nspname, c.relname, a.attnum
 """
-"""Parameters: schemas and tables. The row type has the table's name and schema, and is written whenever one of them
-changes; the table's own row is written for many other reasons. Times of commits that came by replication are of another
-server's clock, so they are not asked for where there may be such."""
+"""Parameters: schemas and tables; to be formatted with what tells whether a column is generated.
+
+The row type has the table's name and schema, and is written whenever one of them changes; the table's own row is
+written for many other reasons. Times of commits that came by replication are of another server's clock, so they are not
+asked for where there may be such.
+"""
+_GENERATED_SINCE = 120000
+NAMES_SQL = """
+SELECT current_database(), n.nspname, c.relname
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+  AND left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'
+"""
 SINCE_SQL = """
 SELECT control.oldest, min((extract(epoch FROM pg_xact_commit_timestamp(number::text::xid)) * 1000000)::bigint)
 FROM (SELECT oldest_commit_ts_xid::text::bigint AS oldest FROM pg_control_checkpoint()) AS control,
@@ -87,6 +97,12 @@ class Readings:
     locked: frozenset[TableId]
 
 
+def list_tables(connection: Any) -> list[TableId]:
+    """Return all tables of the database that a connection is to, those of the server itself left out."""
+    rows = connection.execute(NAMES_SQL).fetchall()
+    return [TableId(database=database, schema=schema, table=table) for database, schema, table in rows]
+
+
 def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
     """Read tables of the database that a connection (psycopg, autocommit) is to; other databases' are not asked for.
 
@@ -100,7 +116,9 @@ def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
     locked = {relid for (relid,) in connection.execute(LOCKED_SQL).fetchall()}
     asked = sorted(table for table in tables if table.database == database)
     names = [table.schema for table in asked], [table.table for table in asked]
-    rows = connection.execute(TABLES_SQL, names).fetchall()
+    told = connection.info.server_version >= _GENERATED_SINCE
+    sql = TABLES_SQL.format(generated="a.attgenerated <> ''" if told else "NULL::boolean")
+    rows = connection.execute(sql, names).fetchall()
     since = connection.execute(SINCE_SQL).fetchone()
     rows = [tuple(_times(row, since)) for row in rows]
     ended, taken = connection.execute(END_SQL).fetchone()
@@ -151,11 +169,13 @@ def _readings(database: str, rows: Sequence[Sequence[Any]], frame: Mapping[str, 
         )
 
 
-def _attribute(number: int, dropped: bool, name: str, type_: str, xid: int, at: int | None) -> Attribute:
+def _attribute(
+    number: int, dropped: bool, name: str, type_: str, xid: int, at: int | None, generated: bool | None
+) -> Attribute:
     stamp = Stamp(xid=xid, at=at)
     if dropped:
         return Attribute(number=number, stamp=stamp)
-    return Attribute(number=number, name=name, type=type_, stamp=stamp)
+    return Attribute(number=number, name=name, type=type_, stamp=stamp, generated=generated)
 
 
 def sqlserver_reading(table: TableId, begun: int, ended: int, rows: Sequence[Sequence[Any]]) -> CatalogueReading | None:

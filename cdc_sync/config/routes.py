@@ -11,7 +11,7 @@ from cdc_sync.config.fields import problem
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
-from cdc_sync.naming import Route, TargetName
+from cdc_sync.naming import LeftOut, Route, TargetName
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy, answers
 
@@ -48,8 +48,17 @@ def route(config: Config, table: TableId) -> Route | None:
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
             merge=None if rule.merge is None else rule.merge.source_column,
+            left_out=None if config.connector.excluded_columns is None else LeftOut(config.connector.excluded_columns),
         )
     return None
+
+
+def is_routed(config: Config, table: TableId) -> bool:
+    """Whether events of a table go to a target."""
+    try:
+        return route(config, table) is not None
+    except RefusedError:
+        return False
 
 
 def check_rules(rules: Sequence[TableRule]) -> None:

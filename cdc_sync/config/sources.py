@@ -108,6 +108,7 @@ class Connector(Section):
     decimal_format: Literal["base64", "numeric"] = "base64"
     unavailable_value_placeholder: Text = "__debezium_unavailable_value"
     flattened: Flattened | None = None
+    excluded_columns: tuple[Regex, ...] | None = None
 
 
 def _check_no_password(dsn: str, otherwise: str) -> None:

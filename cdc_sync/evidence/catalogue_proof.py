@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment, certain, possible_numbers
+from cdc_sync.evidence.catalogue import CatalogueReading, Moment
 from cdc_sync.evidence.column_log import Token
 from cdc_sync.evidence.kept import Kept
+from cdc_sync.evidence.laying import Numbers, certain, possible_numbers
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.naming import LeftOut
 from cdc_sync.schema.alignment import Proof
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
@@ -56,7 +58,12 @@ class _Sight:
 
 
 def prove_by_readings(
-    history: History, seen: ObservedSchema, kept: Kept, position: SourcePosition, moment: Moment
+    history: History,
+    seen: ObservedSchema,
+    kept: Kept,
+    position: SourcePosition,
+    moment: Moment,
+    left_out: LeftOut | None = None,
 ) -> Told | None:
     """Say what the readings of a table prove about the columns of an event against those of the newest version.
 
@@ -66,10 +73,10 @@ def prove_by_readings(
     Returns:
         None if they prove nothing.
     """
-    now = _sight(kept, [column.name for column in seen.columns], moment)
+    now = _sight(kept, [column.name for column in seen.columns], moment, left_out)
     if now is None:
         return None
-    sights = dict(_sights(history, kept))
+    sights = dict(_sights(history, kept, left_out))
     known = {
         column.id: tokens
         for column in history.head.schema.columns
@@ -87,7 +94,7 @@ def moment_of(version: Version) -> Moment:
     return Moment(lsn=version.position.parts[-1], commit=version.commit, snapshot=version.snapshot)
 
 
-def _sights(history: History, kept: Kept) -> Iterator[tuple[int, _Sight]]:
+def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, _Sight]]:
     """Yield the number of each version in which a column of the newest one was live last, as readings tell it."""
     last = (_last_live(history, column.id) for column in history.head.schema.columns)
     wanted = {version.number for version in last if version is not None}
@@ -95,18 +102,19 @@ def _sights(history: History, kept: Kept) -> Iterator[tuple[int, _Sight]]:
         if version.renamed_from is not None:
             continue  # its columns were shown under another name, perhaps long before
         if version.number in wanted | {history.head.number} and version.position.kind == "postgresql":
-            found = _sight(kept, [column.name for column in version.schema.live if column.name], moment_of(version))
+            names = [column.name for column in version.schema.live if column.name]
+            found = _sight(kept, names, moment_of(version), left_out)
             if found is not None:
                 yield version.number, found
 
 
-def _sight(kept: Kept, names: Sequence[str], moment: Moment) -> _Sight | None:
+def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> _Sight | None:
     around = kept.around(moment)
     if around is None:
         return None
     before, after = around
-    found = _sight_of(before, after, names, moment)
-    return found or _sight_of(_adjusted(before), _adjusted(after), names, moment)
+    found = _sight_of(before, after, names, moment, left_out)
+    return found or _sight_of(_adjusted(before), _adjusted(after), names, moment, None)
 
 
 def _adjusted(reading: CatalogueReading | None) -> CatalogueReading | None:
@@ -114,13 +122,21 @@ def _adjusted(reading: CatalogueReading | None) -> CatalogueReading | None:
 
 
 def _sight_of(
-    before: CatalogueReading | None, after: CatalogueReading | None, names: Sequence[str], moment: Moment
+    before: CatalogueReading | None,
+    after: CatalogueReading | None,
+    names: Sequence[str],
+    moment: Moment,
+    left_out: LeftOut | None,
 ) -> _Sight | None:
     found = None if after is None else certain(before, after, moment)
     if found is None or after is None:
         return None
-    # Which columns the connector leaves out is not known here.
-    possible = possible_numbers(found, after.highest, names, complete=False)
+    possible: Numbers | None = None
+    if left_out is not None:
+        stated = found.with_left_out(left_out, before, after)
+        possible = possible_numbers(stated, after.highest, names)
+    if possible is None:  # it is not stated which columns events leave out, or they do leave out others
+        possible = possible_numbers(found, after.highest, names)
     if possible is None:
         return None
     return _Sight(

@@ -63,6 +63,15 @@ class Kept:
             return Kept((*self.entries[:-1], same))
         return Kept((*self.entries, Span.of(reading)))
 
+    def followed_by(self, later: Kept) -> Kept:
+        """Add readings that were made later; those of an older state of the log are left out."""
+        kept = self
+        for entry in later.entries:
+            if isinstance(entry, Span) and entry.first.begun >= kept.newest_lsn:
+                last = replace(entry.first, begun=entry.begun, ended=entry.ended, taken=entry.taken)
+                kept = kept.with_reading(entry.first).with_reading(last)
+        return kept
+
     def with_missed(self, lsn: int) -> Kept:
         """Say that events up to there are decided without another reading."""
         return Kept((*self.entries, Missed(lsn=lsn)))

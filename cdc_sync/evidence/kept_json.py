@@ -22,10 +22,8 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         "relid": first.relid,
         "named": _stamp_to_json(first.named),
         "schema_named": _stamp_to_json(first.schema_named),
-        "attributes": [
-            [item.number, item.name, item.type, _stamp_to_json(item.stamp)] for item in first.attributes
-        ],
-    }  # fmt: skip
+        "attributes": [_attribute_to_json(item) for item in first.attributes],
+    }
 
 
 def entry_from_json(data: Mapping[str, Any], table: TableId) -> Entry:
@@ -42,13 +40,20 @@ def entry_from_json(data: Mapping[str, Any], table: TableId) -> Entry:
         server=data["server"],
         named=_stamp_from_json(data["named"]),
         schema_named=_stamp_from_json(data["schema_named"]),
-        attributes=tuple(
-            Attribute(number=number, name=name, type=type_, stamp=_stamp_from_json(stamp))
-            for number, name, type_, stamp in data["attributes"]
-        ),
+        attributes=tuple(_attribute_from_json(*item) for item in data["attributes"]),
         **data["first"],
     )
     return Span(first=first, **data["last"])
+
+
+def _attribute_to_json(item: Attribute) -> list[Any]:
+    told = [] if item.generated is None else [item.generated]
+    return [item.number, item.name, item.type, _stamp_to_json(item.stamp), *told]
+
+
+def _attribute_from_json(number: int, name: str, type_: str, stamp: Any, generated: bool | None = None) -> Attribute:
+    """Return an attribute; older readings do not tell whether it is generated."""
+    return Attribute(number=number, name=name, type=type_, stamp=_stamp_from_json(stamp), generated=generated)
 
 
 def _stamp_to_json(stamp: Stamp | None) -> list[int | None] | None:

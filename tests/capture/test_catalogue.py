@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from cdc_sync.capture.catalogue_sql import read_catalogue
 from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import Commit, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment, certain, possible_tokens
+from cdc_sync.evidence.catalogue import CatalogueReading, Moment
 from cdc_sync.evidence.kept import Missed, Span
+from cdc_sync.evidence.laying import certain, possible_tokens
 from cdc_sync.local.postgres import DATABASE, PostgresServer
 from cdc_sync.sourcecatalogue import SourceCatalogue
 from cdc_sync.state import StateStore
@@ -316,6 +317,57 @@ def test_the_job_keeps_what_it_reads_and_goes_on_where_it_cannot(source: Source,
     assert away.problem.startswith("Cannot read the catalogue: ")
     for item in (catalogue, away):
         item.close()
+
+
+def test_a_reading_tells_which_columns_are_generated(source: Source) -> None:
+    source.run("alter table t add g int generated always as (id + 1) stored", "alter table t drop column gone")
+    assert [item.generated for item in source.read().attributes] == [False, None, False, False, True]
+
+
+def test_tables_are_read_before_their_first_event_comes(source: Source, tmp_path: Path) -> None:
+    state = StateStore(str(tmp_path), create=True)
+    settings = Settings(dsn=make_conninfo(source.server.dsn, user="reader"), every="0s")  # type: ignore[arg-type]
+    source.run("create table other (id int)")
+    catalogue = SourceCatalogue(settings, state, lambda table: table == T)
+    catalogue.refresh()
+    catalogue.refresh()
+    first = source.row("alter table t rename z to y")
+    catalogue.refresh()
+    assert state.readings(T).entries == (), "nothing is kept before an event is planned"
+    assert len(catalogue.kept(T).cuts) == 2
+    assert catalogue.kept(replace(T, table="other")).entries == ()
+    kept = catalogue.prepare(T, None, [first])
+    assert state.readings(T) == kept
+    around = kept.around(first)
+    assert around is not None
+    assert around[0] is not None
+    assert [names(item)[4] for item in around if item is not None] == ["z", "y"]
+    catalogue.close()
+
+    again = SourceCatalogue(settings, state, lambda table: table == T)
+    source.run("alter table t rename y to x")
+    again.refresh()
+    later = source.row()
+    again.refresh()
+    entries = again.prepare(T, None, [later]).entries
+    assert entries[:2] == kept.entries
+    assert len(entries) == 3
+    assert state.readings(T).entries == entries
+    again.close()
+
+
+def test_a_table_with_a_history_from_before_readings_is_decided_without_them_up_to_there(
+    source: Source, tmp_path: Path
+) -> None:
+    settings = Settings(dsn=make_conninfo(source.server.dsn, user="reader"), every="0s")  # type: ignore[arg-type]
+    catalogue = SourceCatalogue(settings, StateStore(str(tmp_path), create=True), lambda table: table == T)
+    catalogue.refresh()
+    event = source.row()
+    head = SourcePosition(kind="postgresql", parts=(5, 5))
+    missed, *rest = catalogue.prepare(T, head, [event]).entries
+    assert missed == Missed(lsn=5)
+    assert [type(entry) for entry in rest] == [Span]
+    catalogue.close()
 
 
 def source_lsn(source: Source) -> int:

@@ -7,6 +7,7 @@ import pytest
 from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
+from cdc_sync.naming import LeftOut
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
 
@@ -45,6 +46,13 @@ def test_a_pattern_fills_its_groups_into_the_target() -> None:
     config = config_with(r"{pattern: 'shop\.(?P<team>\w+)\.(?P<base>\w+)_\d+', target: '{team}_raw.{base}'}")
 
     assert str(routed(config, TableId(database="shop", schema="inv", table="orders_17")).target) == "inv_raw.orders"
+
+
+def test_which_columns_events_leave_out_is_stated_for_all_tables() -> None:
+    config = config_with("table: shop.inv.orders")
+    assert routed(config).left_out is None
+    stated = config.model_copy(update={"connector": config.connector.model_copy(update={"excluded_columns": ("a",)})})
+    assert routed(stated).left_out == LeftOut(("a",))
 
 
 def test_a_pattern_must_match_the_whole_name() -> None:

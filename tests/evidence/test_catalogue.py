@@ -21,8 +21,9 @@ from cdc_sync.evidence.catalogue import (
     CatalogueReading,
     Moment,
     Stamp,
-    possible_tokens,
 )
+from cdc_sync.evidence.laying import possible_tokens
+from cdc_sync.naming import LeftOut
 
 TABLE = TableId(database="shop", schema="public", table="orders")
 OLD = Stamp(xid=10, at=0)
@@ -58,8 +59,9 @@ def numbers(
     *names: str,
     moment: Moment = EVENT,
     complete: bool = True,
+    left_out: LeftOut | None = None,
 ) -> dict[str, set[int]] | None:
-    possible = possible_tokens(before, after, names, moment, complete=complete)
+    possible = possible_tokens(before, after, names, moment, complete=complete, left_out=left_out)
     if possible is None:
         return None
     return {name: {token.number[1] for token in tokens} for name, tokens in possible.items()}  # type: ignore[index]
@@ -150,8 +152,10 @@ def test_columns_left_out_of_events_make_less_certain() -> None:
 @pytest.mark.parametrize(
     ("stamp", "commit", "snapshot", "expected"),
     [
-        (Stamp(xid=40, at=NOW - CLOCK_MARGIN - 1), Commit(at=NOW, xid=50), False, True),
-        (Stamp(xid=40, at=NOW - CLOCK_MARGIN), Commit(at=NOW, xid=50), False, False),
+        (Stamp(xid=40, at=NOW - 1), Commit(at=NOW, xid=50), False, True),
+        (Stamp(xid=40, at=NOW), Commit(at=NOW, xid=50), False, False),
+        (Stamp(xid=40, at=NOW - CLOCK_MARGIN - 1), Commit(at=NOW), False, True),
+        (Stamp(xid=40, at=NOW - CLOCK_MARGIN), Commit(at=NOW), False, False),
         (Stamp(xid=50, at=NOW), Commit(at=NOW, xid=50), False, False),
         (Stamp(xid=60, at=NOW - 5000), Commit(at=NOW, xid=50), False, False),
         (Stamp(xid=60, at=NOW - CLOCK_STEP - 1), Commit(at=NOW, xid=50), False, True),

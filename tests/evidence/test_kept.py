@@ -75,6 +75,31 @@ def test_entries_are_the_same_after_a_round_trip_through_json() -> None:
     assert tuple(entry_from_json(json.loads(text), TABLE) for text in texts) == kept.entries
 
 
+def test_whether_a_column_is_generated_is_kept_and_older_readings_do_not_tell() -> None:
+    (first, *rest) = reading(100, "a").attributes
+    told = NOTHING_KEPT.with_reading(
+        replace(reading(100, "a"), attributes=(replace(first, generated=True), *rest))
+    ).entries[0]
+    data = entry_to_json(told)
+    assert entry_from_json(data, TABLE) == told
+    old = {**data, "attributes": [item[:4] for item in data["attributes"]]}
+    assert entry_from_json(old, TABLE) == Span.of(reading(100, "a"))
+
+
+def test_readings_from_before_the_first_event_follow_those_that_are_kept() -> None:
+    early = NOTHING_KEPT.with_reading(reading(200, "a")).with_reading(reading(300, "a")).with_reading(reading(400, "b"))
+    kept = NOTHING_KEPT.with_reading(reading(100, "a")).with_missed(150)
+    assert NOTHING_KEPT.followed_by(early) == early
+    assert kept.followed_by(early).entries == (*kept.entries, *early.entries)
+    same = NOTHING_KEPT.with_reading(reading(100, "a")).followed_by(early)
+    assert [(entry.first.begun, entry.begun) for entry in same.entries if isinstance(entry, Span)] == [
+        (100, 300),
+        (400, 400),
+    ]
+    later = NOTHING_KEPT.with_reading(reading(350, "c"))
+    assert [entry.first.begun for entry in later.followed_by(early).entries if isinstance(entry, Span)] == [350, 400]
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.sampled_from(["read a", "read b", "miss"])), max_size=12),
     st.integers(0, 120),

@@ -86,7 +86,9 @@ class Reader:
     """Reads the catalogue as the job does while it plans the rows of a course, in their order.
 
     One reading is made when a row is planned that no earlier one reaches; meanwhile the source is up to three changes
-    ahead. From the first one on there are others, at fixed intervals of the source's time.
+    ahead. There are others at fixed intervals of the source's time: of a table that a snapshot showed first from its
+    first row on, for it may have been there long before the job; of a table that was created in the stream from then
+    on, for the job runs already and reads all tables that it has a route for.
     """
 
     def __init__(self, course: Course, *, times: bool = True, every: int | None = EVERY) -> None:
@@ -108,13 +110,13 @@ class Reader:
         """Return what is kept when a row is planned."""
         states, places = self._course.states, self._places
         moment = Moment(lsn=row.position.parts[-1], commit=row.commit, snapshot=row.snapshot)
-        is_first, self._now = self._now == 0, max(self._now, row.known_at)
+        is_unread, self._now = self._now == 0 and self._course.rows[0].snapshot, max(self._now, row.known_at)
         ahead = self._random.choices((0, 1, 2, 3), (6, 2, 1, 1))[0]
         state = states[min(bisect_right(places, self._now) - 1 + ahead, len(places) - 1)]
         self._now = max(self._now, state.position.parts[0])
         while self._regular and self._regular[0][0] <= self._now:
             lsn, at, earlier = self._regular.pop(0)
-            if not is_first and lsn > self.kept.reach:
+            if not is_unread and lsn > self.kept.reach:
                 self._take(earlier, lsn, at)
         if not self.kept.covers(moment):
             self._take(state, self._now, max(state.at, row.commit.at if row.commit is not None else 0))

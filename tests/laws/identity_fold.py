@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from cdc_sync.evidence.audit import Joined, audit
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route, TargetName
+from cdc_sync.naming import LeftOut, Route, TargetName
 from cdc_sync.plan import TablePlan, in_time, plan_table
 from cdc_sync.schema.policy import Policy
 from cdc_sync.sighting import Sighting
@@ -42,6 +43,7 @@ def fold(
     logs: Logs,
     *,
     kept: Readings = no_readings,
+    left_out: LeftOut | None = None,
     after_waiting: Logs | None = None,
     afterwards: Sequence[ColumnLog] = (),
 ) -> Counter[str]:
@@ -52,6 +54,7 @@ def fold(
         seen: the rows that are planned.
         logs: what is known then.
         kept: readings that are kept then.
+        left_out: what the operator states of columns that events do not show.
         after_waiting: be patient, and when waiting ends, this is known.
         afterwards: what is known at last; what it says of decisions made without it is counted.
 
@@ -71,6 +74,7 @@ def fold(
         stopped …: why the table was stopped.
     """
     counts: Counter[str] = Counter(histories=1)
+    route = replace(ROUTE, left_out=left_out)
     history: History | None = None
     truth: dict[str, int] = {}
     bound: dict[int, int] = {}
@@ -80,10 +84,10 @@ def fold(
         renamed = _renamed(before, truth)
         counts["renames"] += len(renamed)
         patient = after_waiting is not None
-        plan = plan_table(history, [item], ROUTE, ICEBERG, logs=logs(number), kept=kept(number), patient=patient)
+        plan = plan_table(history, [item], route, ICEBERG, logs=logs(number), kept=kept(number), patient=patient)
         if plan.waiting is not None and after_waiting is not None:
             counts["waited"] += 1
-            plan = plan_table(history, [item], ROUTE, ICEBERG, logs=after_waiting(number))
+            plan = plan_table(history, [item], route, ICEBERG, logs=after_waiting(number))
         plan = in_time(plan, max((it.position for it in course.rows if it.position < row.position), default=None))
         stop = _stop(plan)
         if stop:
@@ -93,7 +97,7 @@ def fold(
             history, renamed = None, set()
             bound.clear()
             joined.clear()
-            plan = plan_table(None, [item], ROUTE, ICEBERG, kept=kept(number))
+            plan = plan_table(None, [item], route, ICEBERG, kept=kept(number))
         former = history
         for version in plan.versions:
             # Rows go with the old table; a column that lives on had some.
@@ -104,7 +108,7 @@ def fold(
             history = first if history is None else history.extended(version)
         if history is not None:
             counts += _judged(former, history, bound, truth, renamed, joined)
-        counts["late"] += _late(course, seen, number, history, logs, kept)
+        counts["late"] += _late(course, seen, number, history, logs, kept, route)
     return counts + _told(history, joined, afterwards, seen[-1][0])
 
 
@@ -189,6 +193,7 @@ def _late(
     history: History | None,
     logs: Logs,
     kept: Readings,
+    route: Route,
 ) -> int:
     """Let a row of an older schema come late, in another partition, and count the versions it makes."""
     if course.partitions == 1 or history is None or (course.pick + number) % 3:
@@ -197,4 +202,4 @@ def _late(
     if row.position >= history.head.position:
         return 0
     item = sighting(course, row)
-    return len(plan_table(history, [item], ROUTE, ICEBERG, logs=logs(number), kept=kept(number)).versions)
+    return len(plan_table(history, [item], route, ICEBERG, logs=logs(number), kept=kept(number)).versions)

@@ -13,25 +13,31 @@ from cdc_sync.evidence.column_log import ColumnLog, structures_behind
 from cdc_sync.evidence.ddl_log import DdlLog
 from cdc_sync.evidence.kept import Kept
 from cdc_sync.evidence.records import SchemaChangeRecord
+from cdc_sync.naming import LeftOut
 from cdc_sync.sighting import Sighting
 from tests.laws.identity_course import Course, Row, sightings
 from tests.laws.identity_evidence import Reader, is_told_whole, message_log, messages_of
 from tests.laws.identity_fold import fold
+from tests.laws.identity_model import HIDDEN
 from tests.laws.identity_mysql_themes import mysql_course
 from tests.laws.identity_postgres_themes import postgres_course
 
 SOURCES: Mapping[str, Callable[..., Course]] = {"Postgres": postgres_course, "MySQL": mysql_course}
-EVIDENCE = ("none", "position", "DDL", "catalogue without times", "catalogue", "message", "all")
+STATED = "catalogue, exclusions stated"
+EVIDENCE = ("none", "position", "DDL", "catalogue without times", "catalogue", STATED, "message", "all")
 SAME_AS = {
     ("Postgres", "DDL"): "position",
     ("MySQL", "position"): "none",
     ("MySQL", "catalogue without times"): "none",
     ("MySQL", "catalogue"): "none",
+    ("MySQL", STATED): "none",
     ("MySQL", "message"): "none",
     ("MySQL", "all"): "DDL",
 }
 """Cells with nothing of their own: Postgres logs no DDL; MySQL places columns anywhere, its catalogue has no numbers
 that outlive a rename, and it has no logical messages."""
+EXCLUDED = LeftOut((rf".*\.{HIDDEN}.*",))
+"""What the model's connector excludes, as an operator would state it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +82,10 @@ def planned(course: Course, evidence: str) -> Counter[str]:
         logs.append(ddl_log(course.changes))
     if evidence in ("message", "all") and course.told:
         logs.append(message_log(messages_of(course, plain=is_told_whole(course) and course.pick % 2 == 0)))
-    if course.states and evidence in ("catalogue", "catalogue without times", "all"):
+    if course.states and evidence in ("catalogue", STATED, "catalogue without times", "all"):
         seen, kept = read_along(course, logs, Reader(course, times=evidence != "catalogue without times"))
-        return fold(course, seen, lambda _: logs, kept=lambda number: kept[number])
+        left_out = EXCLUDED if evidence == STATED else None
+        return fold(course, seen, lambda _: logs, kept=lambda number: kept[number], left_out=left_out)
     return fold(course, cut(course, logs), lambda _: logs)
 
 

@@ -157,7 +157,8 @@ class Session:
             if column is None:
                 yield Attribute(number=number, stamp=stamp)
             else:
-                yield Attribute(number=number, name=column.name, type=KINDS[column.kind].postgres, stamp=stamp)
+                type_, generated = KINDS[column.kind].postgres, column.generated
+                yield Attribute(number=number, name=column.name, type=type_, stamp=stamp, generated=generated)
 
     def touch(self, number: int, relation: Relation | None = None) -> None:
         """Write a row of the catalogue."""

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from tests.laws import identity_faults, identity_matrix
-from tests.laws.identity_matrix import EVIDENCE, SAME_AS, SOURCES, Matrix
+from tests.laws.identity_matrix import EVIDENCE, SAME_AS, SOURCES, STATED, Matrix
 
 HISTORIES = 80
 FAULTY = 10
 TELLING = [("Postgres", "message"), ("Postgres", "all"), ("MySQL", "DDL")]
 """Where the source tells of changes as they happen."""
-RISING = ("none", "position", "catalogue without times", "catalogue", "message")
+RISING = ("none", "position", "catalogue without times", "catalogue", STATED, "message")
 AT_LEAST = 0.95
 """99 % are found of many; of few, a table that is read by a snapshot again before any row shows what was done to it,
 so that statements before and after it do not join, takes more than its share."""
