@@ -17,7 +17,6 @@ from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
-from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
@@ -271,7 +270,7 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
     history = recorded.load(found)
     late = {old: find_join(history, old, new) for old, new in renames.items()}
-    capabilities = FORMATS[config.target.format]
+    capabilities = config.target.capabilities
     for item in late.values():
         version = join_version(history, item, capabilities) if isinstance(item, Join) else None
         if isinstance(version, Refused):
@@ -305,7 +304,7 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
             f"Cannot roll back {found}: rows of other tables are in {wanted.target} and would go back too; nothing "
             "rewrites them, so there is nothing to bring back"
         )
-    capabilities = FORMATS[config.target.format]
+    capabilities = config.target.capabilities
     history = recorded.load(found)
     begins = 0 if history.arrival is None else history.arrival.number  # what was kept before has another name's numbers
     rewritten = [item.number for item in history.versions[begins:] if rewrites(item.changes, capabilities, item.schema)]

@@ -18,7 +18,6 @@ from cdc_sync.explain import ExplainedStep, explain
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.job import SyncJob
 from cdc_sync.kafka import KafkaClient, Offsets, lag
-from cdc_sync.migrate.capabilities import FORMATS
 from cdc_sync.migrate.migration import Migration
 from cdc_sync.objectstore import copy_files
 from cdc_sync.progress import Progress
@@ -100,7 +99,7 @@ def _run(context: Context, ends: Offsets) -> SyncJob:
 def _draft(config: Config, spark: SparkSession) -> DraftTarget:
     """Open the target to look at it; an embedded catalog that is not there yet is not made."""
     if makes_catalog(config.target):
-        return DraftTarget(MemoryTarget(), FORMATS[config.target.format])
+        return DraftTarget(MemoryTarget(), config.target.capabilities)
     real = open_target(config.target, spark)
     return DraftTarget(real, real.capabilities)
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from cdc_sync.config.fields import Location, Properties, Text, problem
 from cdc_sync.config.section import Section
+from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution, capabilities_of
 from cdc_sync.migrate.readers import regime_of, right_for, why_not
 
 
@@ -59,6 +60,7 @@ class Target(Section):
 
     format: Literal["iceberg", "delta", "hudi", "parquet", "memory"] = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
+    schema_evolution: SchemaEvolution = "on_write"
     kept_states: Annotated[int, Field(ge=2, le=1000)] = _KEPT_STATES
     readers: tuple[
         Literal[
@@ -100,6 +102,11 @@ class Target(Section):
         return self
 
     @property
+    def capabilities(self) -> Capabilities:
+        """What the tables are able to do."""
+        return capabilities_of(self.format, self.schema_evolution)
+
+    @property
     def metastore(self) -> bool:
         """Whether a Hive metastore names the tables; Iceberg's own catalogs do not count."""
         return self.format == "parquet" or (self.format in ("delta", "hudi") and self.catalog.type == "hive")
@@ -128,8 +135,28 @@ class Target(Section):
         return self
 
     @model_validator(mode="after")
+    def _evolution_fits(self) -> Target:
+        own = "hoodie.schema.on.read.enable"
+        if own in self.table_properties:
+            problem(f"names {own}, which target.schema_evolution decides; remove it", "table_properties")
+        if self.schema_evolution == "on_write":
+            return self
+        if self.format != "hudi":
+            problem(
+                f"has no use with format {self.format}, of which there is one kind of table; remove it",
+                "schema_evolution",
+            )
+        if not self.readers:
+            problem(
+                "is on_read, so that most engines would read old columns under new names, without an error; say with "
+                "readers: [spark] that none of them reads the tables (docs/hudi.md)",
+                "schema_evolution",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _readers_read_right(self) -> Target:
-        regime = regime_of(self.format, self.table_properties)
+        regime = regime_of(self.format, self.table_properties, self.schema_evolution)
         for index, name in enumerate(self.readers):
             if (reason := why_not(name, regime)) is not None:
                 remedy = f"of {', '.join(right_for(name))} tables it shows every value (docs/readers.md)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal, TypeAlias
 
 from cdc_sync.migrate.namerules import ANY_NAME, NameRules
 from cdc_sync.schema.changes import (
@@ -51,6 +52,7 @@ class Capabilities:
 
     Attributes:
         format: its name, for messages.
+        kind: how its tables are kept, where that can be chosen; else empty.
         promotions: type changes done in place.
         widens_nested: they are done in place in the parts of lists, maps and structs too.
         rewritten: other kinds of change, of columns and inside them, that are only done by rewriting the rows.
@@ -71,6 +73,7 @@ class Capabilities:
     by_path: bool = False
     repartitions: bool = False
     merges: bool = False
+    kind: str = ""
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -136,6 +139,16 @@ HUDI = Capabilities(
     # Hadoop takes what stands before a colon for the scheme of a URI, braces and brackets for a pattern.
     tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}%")),
 )
+HUDI_ON_READ = replace(
+    HUDI,
+    kind="hudi on read",
+    # Columns are found by ids in files of any age. A float that was widened would read 0.1 where a rewrite has
+    # 0.10000000149011612, and what becomes another kind of type is for the policies to decide, as in every format.
+    promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64, Promotion.DECIMAL_PRECISION)),
+    # A member is renamed in no event; records are found by a key that is computed from the key's values.
+    rewritten=frozenset((RenameMember, ChangePrimaryKey)),
+    adds_last=False,
+)
 PARQUET = Capabilities(
     format="parquet",
     # Integers are held as 32 bits from the start, as in Delta tables. No other type is read right out of a file of
@@ -166,7 +179,15 @@ MEMORY = Capabilities(
     format="memory", promotions=frozenset(Promotion), rewritten=frozenset((RenameMember,)), merges=True
 )
 FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)}
-"""What each format that can be configured is able to do."""
+"""What each format that can be configured is able to do, its tables kept as they are if nothing is said of it."""
+KINDS = (ICEBERG, DELTA, HUDI, HUDI_ON_READ, PARQUET, MEMORY)
+"""The same with all ways to keep them."""
+SchemaEvolution: TypeAlias = Literal["on_write", "on_read"]
+
+
+def capabilities_of(form: str, evolution: SchemaEvolution) -> Capabilities:
+    """Return what the tables of a target's settings are able to do."""
+    return HUDI_ON_READ if (form, evolution) == ("hudi", "on_read") else FORMATS[form]
 
 
 def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType) -> bool:

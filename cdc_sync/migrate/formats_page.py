@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from cdc_sync.migrate.capabilities import FORMATS, Capabilities, Promotion
+from cdc_sync.migrate.capabilities import KINDS, Capabilities, Promotion
 from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -96,8 +96,10 @@ maintains the table), the job says so and reads nothing anew.
 
 ## Hudi
 
-Schema-on-write, which Presto, Trino and Hive read right, copy-on-write or merge-on-read; [hudi.md](hudi.md) has names,
-types, readers and what Spark has to be told.
+Copy-on-write or merge-on-read, in one of two regimes: *hudi* above is schema-on-write, which Presto, Trino and Hive
+read right; *hudi on read* is `schema_evolution: on_read`, for tables that only Spark reads, where a name that is used
+again is a rewrite as long as files have it of before. [hudi.md](hudi.md) has both, names, types, readers and what Spark
+has to be told.
 
 ## Parquet
 
@@ -112,8 +114,8 @@ def render() -> str:
 
 
 def _table() -> Iterator[str]:
-    shown = [found for name, found in FORMATS.items() if name != "memory"]
-    yield "| change | " + " | ".join(found.format for found in shown) + " |"
+    shown = [found for found in KINDS if found.format != "memory"]
+    yield "| change | " + " | ".join(found.kind or found.format for found in shown) + " |"
     yield "|---" * (len(shown) + 1) + "|"
     yield _row("add a column behind all others", [_how(AddColumn not in found.rewritten) for found in shown])
     yield _row("add a column elsewhere", [_how(not found.adds_last) for found in shown])

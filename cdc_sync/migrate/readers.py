@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-REGIMES = ("iceberg", "delta", "hudi", "hudi merge-on-read", "parquet")
+from cdc_sync.migrate.capabilities import SchemaEvolution
+
+REGIMES = ("iceberg", "delta", "hudi", "hudi merge-on-read", "hudi on read", "parquet")
 """Kinds of table: the formats, and the ways of keeping them that readers must know."""
 _TABLE_TYPE = "hoodie.datasource.write.table.type"
 
@@ -42,8 +44,10 @@ class Engine:
     setting: str = ""
 
 
-def regime_of(form: str, table_properties: Mapping[str, str]) -> str:
+def regime_of(form: str, table_properties: Mapping[str, str], evolution: SchemaEvolution = "on_write") -> str:
     """Return the kind of table that a target's settings make."""
+    if form == "hudi" and evolution == "on_read":
+        return "hudi on read"  # with logs or without: only Spark reads its columns by their ids
     merges = table_properties.get(_TABLE_TYPE, "").upper() == "MERGE_ON_READ"
     return "hudi merge-on-read" if form == "hudi" and merges else form
 
@@ -67,12 +71,15 @@ _ALL = (
     Engine(
         name="spark",
         version="3.5.7",
+        setting="read Hudi tables of `schema_evolution: on_read` with `hoodie.schema.on.read.enable=true`, or columns "
+        "are found by their names, and old values come back.",
         readings={
             "iceberg": _RIGHT,
             "delta": _RIGHT,
             "hudi": _RIGHT,
             "parquet": _TESTED,
             "hudi merge-on-read": _TESTED,
+            "hudi on read": _TESTED,
         },
     ),
     Engine(

@@ -6,7 +6,7 @@ every reader takes is done in place; everything else replaces all files in one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,32 +19,36 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI, Capabilities, can_compare
+from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
-from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import NESTED
 from cdc_sync.spark.columns import DELETED, value_column
-from cdc_sync.spark.conditions import all_of, any_of
+from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.formats import HUDI_SETTINGS
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
-from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, TargetState
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.folder import delete_folder, move_folder
-from cdc_sync.targets.hudi_rows import appended, merged, prepared, record_key
-from cdc_sync.targets.hudi_schema import KEY, META, avro_schema, held_type, struct_of, table_struct
+from cdc_sync.targets.hudi_by_id import value_of
+from cdc_sync.targets.hudi_internal import FIRST_ID, anew, fields_of
+from cdc_sync.targets.hudi_rows import appended, merged, prepared
+from cdc_sync.targets.hudi_schema import KEY, META, held_type
+from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
-from cdc_sync.targets.hudi_table import HudiTable, Snapshot, Written
+from cdc_sync.targets.hudi_steps import alter, fill, following, join, rewrite, values_of
+from cdc_sync.targets.hudi_table import HudiTable
+from cdc_sync.targets.hudi_timeline import Snapshot
 from cdc_sync.targets.keyless import Writer, write_whole_rows
 from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.past import Beginning, Entry, Lineage, states
 from cdc_sync.targets.place import held_parts
-from cdc_sync.targets.rows import converted_rows
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
@@ -54,6 +58,7 @@ class HudiTarget:
     def __init__(self, *, config: TargetConfig, spark: SparkSession) -> None:
         self._config = config
         self._spark = spark
+        self._on_read = config.schema_evolution == "on_read"
         self._warehouse = config.catalog.warehouse.rstrip("/")
         activate(spark)
         _check_serializer(spark)
@@ -67,8 +72,8 @@ class HudiTarget:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What readers that find columns by name take without a rewrite."""
-        return HUDI
+        """What readers of the regime take without a rewrite."""
+        return self._config.capabilities
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read what the newest commit says."""
@@ -76,6 +81,7 @@ class HudiTarget:
         now = table.snapshot()
         if now is None:
             return None
+        self._check_regime(name, now)
         stamp = now.stamp
         kept = stamp.kept if stamp.kept is not None and table.keeps(stamp.kept.instant) else None
         return TargetState(
@@ -91,7 +97,7 @@ class HudiTarget:
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
     ) -> None:
         """Carry out the steps; each is one commit and is skipped when it is in effect already."""
-        migration = held_migration(migration, HUDI.columns)
+        migration = held_migration(migration, self.capabilities.columns)
         for step in migration.steps:
             try:
                 self._carry_out(name, step, migration, progress, said or {})
@@ -105,30 +111,32 @@ class HudiTarget:
         if isinstance(step, CreateTable):
             columns = names_of(step.schema)
             stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, created=True)
-            table.create(table_struct(step.schema, step.mode), stamp)
+            table.create(table.columns_of(step.schema, step.mode), stamp)
             return
         now = _present(table)
         if isinstance(step, Backfill):
-            self._backfill(table, now, step, progress)
+            fill(table, now, step, progress)
             return
         if now.stamp.version == migration.version:
             return
         match step:
             case JoinValues():
-                self._join(table, now, step, said.get(step.into))
+                join(table, now, step, said.get(step.into))
             case AlterTable(steps=steps):
                 changes = tuple(change for _, change in steps)
-                if rewrites(changes, HUDI, migration.schema, now.stamp.mode):
-                    rewrite = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
-                    self._rewrite(table, now, rewrite, migration, now.stamp.progress, now.stamp.kept)
+                after = table.columns_of(migration.schema, now.stamp.mode)
+                in_place = not rewrites(changes, self.capabilities, migration.schema, now.stamp.mode)
+                if changes and (not in_place or table.would_misread(after)):
+                    wanted = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
+                    rewrite(table, now, wanted, migration, now.stamp.progress, now.stamp.kept)
                 else:
-                    self._alter(table, now, migration)
+                    alter(table, now, migration)
             case RewriteTable():
                 table.merge_logs()  # what is kept is read from its files
                 now = _present(table)
                 table.keep(now.instant)
                 kept = Kept(instant=now.instant, version=step.version)
-                self._rewrite(table, now, step, migration, progress, kept)
+                rewrite(table, now, step, migration, progress, kept)
                 table.let_go(but=now.instant)
 
     def roll_back(self, name: TargetName) -> bool:
@@ -139,14 +147,14 @@ class HudiTarget:
         if kept is None or not table.keeps(kept.instant):
             return False
         then = table.snapshot_at(kept.instant)
-        struct = struct_of(self._jvm, then.schema)
-        rows = table.kept_rows(kept.instant, struct)
+        struct = table.struct(then.columns)
+        rows = table.kept_rows(kept.instant, then.columns)
         stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
         try:
             table.commit(
                 "overwrite",
-                prepared(rows, struct, _values(struct), key=F.col(KEY)),
-                then.schema,
+                prepared(rows, struct, values_of(struct), key=F.col(KEY)),
+                anew(then.columns),
                 lambda written: replace(stamp, rows=written.inserted),
             )
             table.let_go(but=None)
@@ -156,10 +164,10 @@ class HudiTarget:
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Insert, update and delete in one commit, whose metadata holds the marker."""
-        batch = replace(batch, schema=held_schema(batch.schema, HUDI.columns))
+        batch = replace(batch, schema=held_schema(batch.schema, self.capabilities.columns))
         table = self._table(name)
         now = _present(table)
-        struct = struct_of(self._jvm, now.schema)
+        struct = table.struct(now.columns)
         try:
             if batch.append or batch.mode == "append":
                 keyed = batch.mode == "upsert" and bool(batch.schema.primary_key)
@@ -168,8 +176,8 @@ class HudiTarget:
                 self._write_whole_rows(name, table, now, batch)
                 return
             else:
-                rows = merged(batch, table.rows(now.instant), struct)
-            table.commit("upsert", rows, now.schema, _following(table, now, batch.progress))
+                rows = merged(batch, table.rows(now.instant, now.columns), struct)
+            table.commit("upsert", rows, now.columns, following(table, now, batch.progress))
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
 
@@ -179,7 +187,7 @@ class HudiTarget:
         now = _present(table)
         stamp = replace(now.stamp, rows=0)
         try:
-            table.commit("overwrite", None, now.schema, _following(table, replace(now, stamp=stamp), progress))
+            table.commit("overwrite", None, now.columns, following(table, replace(now, stamp=stamp), progress))
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
 
@@ -188,7 +196,7 @@ class HudiTarget:
         table = self._table(name)
         now = _present(table)
         try:
-            table.commit("upsert", None, now.schema, _following(table, now, progress))
+            table.commit("upsert", None, now.columns, following(table, now, progress))
         except Py4JJavaError as error:
             raise self._failure("mark", name, error) from error
 
@@ -208,14 +216,12 @@ class HudiTarget:
         table = self._table(name)
         now = _present(table)
         if commit is None or commit.progress is None:
-            held, rows = names_of(held_schema(schema, HUDI.columns)), table.rows(now.instant)
+            held, rows = names_of(held_schema(schema, self.capabilities.columns)), table.rows(now.instant, now.columns)
             values = (_cast(rows, held[column.id], column).alias(value_column(column.id)) for column in columns)
             return rows.select(*values) if commit is None else rows.where(F.lit(False)).select(*values)
-        rows, then = table.rows(commit.reference), table.snapshot_at(commit.reference).stamp.columns
-        past = (
-            _cast(rows, then[column.id], column) if column.id in then else literal(column.initial, column.type)
-            for column in columns
-        )
+        then = table.snapshot_at(commit.reference)
+        rows = table.rows(commit.reference, then.columns)
+        past = (_past(rows, then, now, column) for column in columns)
         return rows.select(*(value.alias(value_column(column.id)) for value, column in zip(past, columns, strict=True)))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
@@ -242,93 +248,16 @@ class HudiTarget:
         except Py4JJavaError as error:
             raise self._failure("maintain", name, error) from error
 
-    def _rewrite(
-        self,
-        table: HudiTable,
-        now: Snapshot,
-        step: RewriteTable,
-        migration: Migration,
-        progress: Progress | None,
-        kept: Kept | None,
-    ) -> None:
-        """Replace all files by others with the new columns; records keep their keys unless the key changes."""
-        schema, mode = migration.schema, now.stamp.mode
-        struct = table_struct(schema, mode)
-        metadata = metadata_names(mode)
-        rows = converted_rows(table.rows(now.instant), step, schema, [*metadata, KEY])
-        key = F.col(KEY)
-        if mode == "upsert" and schema.primary_key:
-            key = record_key([(F.col(quoted(column.name)), column.type) for column in schema.key_columns])
-        stamp = replace(
-            now.stamp,
-            version=migration.version,
-            columns=names_of(schema),
-            progress=progress,
-            kept=kept,
-            goes_back_to=None,
-            created=False,
-        )
-        table.commit(
-            "overwrite",
-            prepared(rows, struct, _values(struct), key=key),
-            avro_schema(self._jvm, struct),
-            lambda written: replace(stamp, rows=written.inserted),
-        )
-
-    def _alter(self, table: HudiTable, now: Snapshot, migration: Migration) -> None:
-        """Commit other columns and nothing else."""
-        schema = avro_schema(self._jvm, table_struct(migration.schema, now.stamp.mode))
-        stamp = replace(now.stamp, version=migration.version, columns=names_of(migration.schema))
-        table.commit("upsert", None, schema, _following(table, replace(now, stamp=stamp), stamp.progress))
-
-    def _backfill(self, table: HudiTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
-        rows = table.rows(now.instant)
-        # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
-        unfilled = rows.where(all_of(rows[quoted(column.name)].isNull() for column in step.columns))
-        values = {column.name: literal(column.initial, column.type) for column in step.columns}
-        self._update(table, now, unfilled, values, progress)
-
-    def _join(self, table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | None) -> None:
-        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
-        if now.stamp.progress is None:
-            return  # no rows yet
-        into = step.schema.column(step.into)
-        columns = tuple(replace(it, type=step.type) if it.id == into.id else it for it in step.schema.columns)
-        struct = table_struct(replace(step.schema, columns=columns), now.stamp.mode)
-        schema = now.schema if struct_of(self._jvm, now.schema) == struct else avro_schema(self._jvm, struct)
-        progress = marker_after_join(now.stamp.progress, step.version)
-        rows = table.rows(now.instant)
-        held = rows[quoted(into.name)].cast(held_type(step.type))
-        if now.stamp.mode == "append" or not step.schema.primary_key:
-            newer = [rows[quoted(step.schema.column(id_).name)] for id_ in step.joined]
-            missing = rows.where(held.isNull() & any_of(value.isNotNull() for value in newer))
-            value = F.coalesce(held, *(item.cast(held_type(step.type)) for item in newer))
-            self._update(table, replace(now, schema=schema), missing, {into.name: value}, progress)
-        elif said is not None:
-            key = record_key([(F.col(value_column(column.id)), column.type) for column in step.schema.key_columns])
-            given = said.select(key.alias("said_of"), F.col(value_column(into.id)).alias("said"))
-            joined = rows.join(given, F.col(KEY) == F.col("said_of"))
-            changed = joined.where(~held.eqNullSafe(F.col("said"))) if can_compare(step.type) else joined
-            self._update(table, replace(now, schema=schema), changed, {into.name: F.col("said")}, progress)
-
-    def _update(
-        self, table: HudiTable, now: Snapshot, rows: DataFrame, values: Mapping[str, SparkColumn], progress: Progress
-    ) -> None:
-        """Change values of records that are there; `rows` has all columns of the table."""
-        struct = struct_of(self._jvm, now.schema)
-        changed = prepared(rows, struct, _values(struct) | dict(values), key=F.col(KEY))
-        table.commit("upsert", changed, now.schema, _following(table, now, progress))
-
     def _write_whole_rows(self, name: TargetName, table: HudiTable, now: Snapshot, batch: Batch) -> None:
-        schema, struct = batch.schema, struct_of(self._jvm, now.schema)
-        stamp = _following(table, now, batch.progress)
+        schema, struct = batch.schema, table.struct(now.columns)
+        stamp = following(table, now, batch.progress)
 
         def commit(rows: DataFrame) -> None:
-            table.commit("upsert", rows, now.schema, stamp)
+            table.commit("upsert", rows, now.columns, stamp)
 
         def merge(source: DataFrame) -> None:
             gone, added = source.where(F.col(DELETED)), source.where(~F.col(DELETED))
-            held = table.rows(now.instant)
+            held = table.rows(now.instant, now.columns)
             same = all_of(
                 held[quoted(column.name)].cast(to_spark(column.type)).eqNullSafe(gone[value_column(column.id)])
                 for column in schema.live
@@ -351,15 +280,31 @@ class HudiTarget:
         if now is None:
             return None
         own = [StructField(label, StringType()) for label in META]
-        struct = StructType([*own, *struct_of(self._jvm, now.schema).fields])
-        return Listed(location=self.path(name), struct=struct, provider="hudi", logs=table.is_merged_on_read)
+        struct = StructType([*own, *table.struct(now.columns).fields])
+        return Listed(
+            location=self.path(name),
+            struct=struct,
+            provider="hudi",
+            logs=table.is_merged_on_read,
+            options={} if now.columns.internal is None else ON_READ,
+        )
 
     def path(self, name: TargetName) -> str:
         """Return the folder of a table; a crafted name does not leave the warehouse."""
-        return "/".join((self._warehouse, *held_parts(name, HUDI.tables)))
+        return "/".join((self._warehouse, *held_parts(name, self.capabilities.tables)))
+
+    def _check_regime(self, name: TargetName, now: Snapshot) -> None:
+        """Refuse a table of the other regime: its files are read in another way, so that only a rewrite leads there."""
+        has = "on_write" if now.columns.internal is None else "on_read"
+        if (has == "on_read") != self._on_read:
+            raise TargetError(
+                f"Cannot keep {name} as target.schema_evolution asks for: the table at {self.path(name)} is of "
+                f"schema_evolution: {has}, and readers find its columns by that; set {has} again, or give the table "
+                "another target, or move it away, and have its rows sent once more"
+            )
 
     def _table(self, name: TargetName) -> HudiTable:
-        return HudiTable(self._spark, self.path(name), self._config.table_properties)
+        return HudiTable(self._spark, self.path(name), self._config.table_properties, on_read=self._on_read)
 
     @property
     def _jvm(self) -> Any:
@@ -376,8 +321,6 @@ _VERBS: Mapping[type[Step], str] = {
     RewriteTable: "rewrite",
     Backfill: "back-fill",
 }
-_KEPT_COMMITS = 1000
-"""So many commits later a state before a rewrite is given up: as long as it is kept, Hudi archives nothing."""
 
 
 def _check_serializer(spark: SparkSession) -> None:
@@ -395,17 +338,6 @@ def _present(table: HudiTable) -> Snapshot:
     return now
 
 
-def _following(table: HudiTable, now: Snapshot, progress: Progress | None) -> Callable[[Written], Stamp]:
-    """Return what the next commit says, once it is known what it writes."""
-    kept = now.stamp.kept
-    if kept is not None:
-        kept = replace(kept, age=kept.age + 1) if kept.age < _KEPT_COMMITS else None
-        if kept is None:
-            table.let_go(but=None)
-    stamp = replace(now.stamp, progress=progress, kept=kept, goes_back_to=None, created=False)
-    return lambda written: replace(stamp, rows=stamp.rows + written.inserted - written.deleted)
-
-
 def _lineage(table: HudiTable) -> Lineage:
     for instant, stamp in table.stamps():
         if stamp is not None and stamp.progress is None:
@@ -415,8 +347,15 @@ def _lineage(table: HudiTable) -> Lineage:
         yield Entry(reference=instant, marker=marker)
 
 
-def _values(struct: StructType) -> dict[str, SparkColumn]:
-    return {field.name: F.col(quoted(field.name)) for field in struct.fields}
+def _past(rows: DataFrame, then: Snapshot, now: Snapshot, column: Column) -> SparkColumn:
+    """Return a column's value of an earlier state, members found by their ids where those are known."""
+    names = then.stamp.columns
+    if column.id not in names:
+        return literal(column.initial, column.type)
+    if then.columns.internal is None or now.columns.internal is None or not isinstance(column.type, NESTED):
+        return _cast(rows, names[column.id], column)
+    (wanted,) = (field for field in fields_of(now.columns.internal) if field["id"] == FIRST_ID + column.id)
+    return value_of(wanted, fields_of(then.columns.internal), held_type(column.type)).cast(to_spark(column.type))
 
 
 def _cast(rows: DataFrame, name: str, column: Column) -> SparkColumn:

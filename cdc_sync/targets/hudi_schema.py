@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import types as T
@@ -19,6 +20,19 @@ META = (COMMIT_TIME, "_hoodie_commit_seqno", KEY, "_hoodie_partition_path", FILE
 """Hudi's own columns of every table, in order. Source: `HoodieRecord.HOODIE_META_COLUMNS`."""
 DELETED = "_hoodie_is_deleted"
 """The flag of a row to be deleted, which never reaches the table. Source: `HoodieRecord.HOODIE_IS_DELETED_FIELD`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldColumns:
+    """The columns of a table, Hudi's own left out, as a commit carries them.
+
+    Attributes:
+        avro: names and types, as an Avro schema.
+        internal: the same with ids (`hudi_internal`), Hudi's own too; None in the regime schema-on-write.
+    """
+
+    avro: str
+    internal: str | None = None
 
 
 def held_type(type_: DataType) -> T.DataType:

@@ -10,11 +10,12 @@ UPDATE in the same way; `SparkRDDWriteClient`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import methodcaller
-from typing import Any, Literal, cast
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,62 +23,34 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import HUDI
+from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
-from cdc_sync.progress import PROPERTY
-from cdc_sync.targets.hudi_schema import KEY, NAMESPACE, RECORD, avro_schema, prepared_schema
-from cdc_sync.targets.hudi_stamp import STAMP, Stamp, parse_stamp
-
-SETTINGS = {
-    # Presto and Trino read no later table version.
-    "hoodie.write.table.version": "6",
-    "hoodie.write.auto.upgrade": "false",
-    # Files are found by listing one folder; the metadata table would cost a second commit each time.
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    # Nothing is looked for by an index: each record says where it lies. The filter would take 400 KB of every file.
-    "hoodie.index.type": "SIMPLE",
-    "hoodie.parquet.bloom.filter.enabled": "false",
-    # A batch has one row for each key, and the newest commit wins.
-    "hoodie.combine.before.upsert": "false",
-    "hoodie.combine.before.insert": "false",
-    "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING",
-    "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
-    "hoodie.datasource.write.recordkey.field": KEY,
-    "hoodie.datasource.write.partitionpath.field": "",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    # The columns of a commit are those it is given: what changed was decided before.
-    "hoodie.avro.schema.validate": "false",
-    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
-    # What can be read again; the timeline keeps more than that, so that nothing readable is archived.
-    "hoodie.clean.commits.retained": "50",
-    "hoodie.clean.trigger.max.commits": "10",
-    "hoodie.keep.min.commits": "70",
-    "hoodie.keep.max.commits": "100",
-}
-TABLE_TYPE = "hoodie.datasource.write.table.type"
-"""Hudi's own name of the choice between COPY_ON_WRITE, the default, and MERGE_ON_READ; made when a table is created."""
-_MERGE_ON_READ = {
-    # Changes are logs beside the files; they are merged into them after so many commits, by the commit that is due.
-    "hoodie.compact.inline": "true",
-    "hoodie.compact.inline.max.delta.commits": "10",
-}
-Operation = Literal["upsert", "overwrite"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A table as it is now.
-
-    Attributes:
-        instant: the newest completed commit, whoever made it.
-        stamp: what the newest commit of ours says.
-        schema: the Avro schema of that one.
-    """
-
-    instant: str
-    stamp: Stamp
-    schema: str
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.targets.hudi_by_id import value_of
+from cdc_sync.targets.hudi_internal import (
+    LATEST_SCHEMA,
+    dated,
+    fields_of,
+    internal_schema,
+    is_dated,
+    versions_of,
+    with_history,
+)
+from cdc_sync.targets.hudi_misreading import misreads
+from cdc_sync.targets.hudi_schema import (
+    KEY,
+    META,
+    NAMESPACE,
+    RECORD,
+    HeldColumns,
+    avro_schema,
+    prepared_schema,
+    struct_of,
+    table_struct,
+)
+from cdc_sync.targets.hudi_settings import MERGE_ON_READ, ON_READ, SETTINGS, TABLE_TYPE, Operation
+from cdc_sync.targets.hudi_stamp import Stamp
+from cdc_sync.targets.hudi_timeline import HudiTimeline, each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,75 +61,42 @@ class Written:
     deleted: int
 
 
-class HudiTable:
+class HudiTable(HudiTimeline):
     """One table, which need not be there yet."""
 
-    def __init__(self, spark: SparkSession, path: str, table_properties: Mapping[str, str]) -> None:
-        self._spark = spark
-        self._jvm = jvm = cast(Any, spark._jvm)
-        self._hudi: Any = jvm.org.apache.hudi
-        self.path = path
+    def __init__(
+        self, spark: SparkSession, path: str, table_properties: Mapping[str, str], *, on_read: bool = False
+    ) -> None:
+        super().__init__(spark, path)
         self._type = table_properties.get(TABLE_TYPE, "COPY_ON_WRITE")
-        merging = _MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
+        merging = MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
+        self._on_read = on_read
         self._settings = SETTINGS | merging | dict(table_properties)
 
-    def snapshot(self) -> Snapshot | None:
-        """Return the newest state, None if there is no table of ours.
+    def columns_of(self, schema: InternalSchema, mode: Mode) -> HeldColumns:
+        """Return columns as a commit of the table carries them; `schema` has the names it holds."""
+        avro = avro_schema(self._jvm, table_struct(schema, mode))
+        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if self._on_read else None)
 
-        A crash may leave a folder without a first commit: that is no table yet.
+    def struct(self, columns: HeldColumns) -> StructType:
+        """Return columns as Spark has them, Hudi's own left out."""
+        return struct_of(self._jvm, columns.avro)
 
-        Raises:
-            TargetError: if there is a table and nothing says what it holds.
-        """
-        if not self._exists():
-            return None
-        meta = self._meta()
-        timeline = meta.getActiveTimeline()
-        newest = None
-        for instant, stamp, schema in self._stamps(timeline):
-            newest = newest or instant
-            if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, schema=schema)
-        if newest is None:
-            return None
-        for _, stamp, schema in self._archived(meta):
-            if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, schema=schema)
-        raise TargetError(
-            f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
-            "timeline was deleted; give the table another target, or drop it to have it built anew"
-        )
-
-    def stamps(self) -> Iterator[tuple[str, Stamp | None]]:
-        """Return the instants that can be read, newest first, with what they say; None for other people's commits."""
-        meta = self._meta()
-        oldest = self._oldest_readable(meta)
-        skipped_to: str | None = None
-        for instant, stamp, _ in self._stamps(meta.getActiveTimeline()):
-            if oldest is not None and instant < oldest:
-                return
-            if skipped_to is not None and instant > skipped_to:
-                continue
-            skipped_to = stamp.goes_back_to if stamp is not None else None
-            yield instant, stamp
-
-    def snapshot_at(self, instant: str) -> Snapshot:
-        """Return the state as of a commit."""
-        for found, stamp, schema in self._stamps(self._meta().getActiveTimeline()):
-            if found <= instant and stamp is not None:
-                return Snapshot(instant=instant, stamp=stamp, schema=schema)
-        raise TargetError(f"Cannot read {self.path} as of {instant}: the commit is no longer in the timeline")
-
-    def rows(self, instant: str) -> DataFrame:
-        """Return all rows as of a commit, with Hudi's own columns."""
-        reader = self._spark.read.format("hudi").option("hoodie.metadata.enable", "false")
+    def rows(self, instant: str, columns: HeldColumns) -> DataFrame:
+        """Return all rows as of a commit and the columns it has, with Hudi's own columns."""
+        regime = {} if columns.internal is None else ON_READ
+        reader = self._spark.read.format("hudi").options(**regime).option("hoodie.metadata.enable", "false")
         return reader.option("as.of.instant", instant).load(self.path)
 
-    def kept_rows(self, instant: str, struct: StructType) -> DataFrame:
+    def kept_rows(self, instant: str, columns: HeldColumns) -> DataFrame:
         """Return all rows of a state that `keep` keeps; its files are all there, but time travel ends before it.
 
         The files of one commit have the same columns, of those that the table had until then.
+
+        Args:
+            columns: of that state.
         """
+        struct = self.struct(columns)
         timeline = self._meta().getActiveTimeline()
         (savepoint,) = (found for found in self._savepoint_instants() if found.requestedTime() == instant)
         partitions = timeline.readSavepointMetadata(savepoint).getPartitionMetadata().values()
@@ -164,15 +104,44 @@ class HudiTable:
         for partition in partitions:
             for name in partition.getSavepointDataFile():
                 by_commit.setdefault(str(name).rsplit("_", 1)[-1], []).append(f"{self.path}/{name}")
-        parts = [self._spark.read.parquet(*sorted(paths)) for paths in by_commit.values()]
-        frames = [part.select(KEY, *_columns_of(part, struct)) for part in parts]
+        frames = []
+        for name, paths in by_commit.items():
+            part = self._spark.read.parquet(*sorted(paths))
+            if columns.internal is None:
+                values = _columns_of(part, struct)
+            else:
+                held = self._fields_at(name.partition(".")[0])
+                wanted = [field for field in fields_of(columns.internal) if field["name"] not in META]
+                pairs = zip(wanted, struct.fields, strict=True)
+                values = [value_of(field, held, it.dataType).cast(it.dataType).alias(it.name) for field, it in pairs]
+            frames.append(part.select(KEY, *values))
         return reduce(DataFrame.union, frames) if frames else self._spark.createDataFrame([], _with_key(struct))
 
     def size(self) -> int:
         """Return how many bytes the newest files have."""
         return sum(self.base_sizes())
 
-    def create(self, struct: StructType, stamp: Stamp) -> None:
+    def _fields_at(self, instant: str) -> Sequence[Mapping[str, Any]]:
+        """Return the fields that files of a commit have, in the regime schema-on-read."""
+        found = self._hudi.common.util.InternalSchemaCache.getInternalSchemaByVersionId(int(instant), self._meta())
+        return fields_of(str(self._serde.toJson(found)))
+
+    def would_misread(self, columns: HeldColumns) -> bool:
+        """Tell whether readers would take columns of some old file for others, if the table had these."""
+        if columns.internal is None:
+            return False
+        serde, merger = self._serde, self._hudi.internal.schema.action.InternalSchemaMerger
+        oldest = min((int(part.getBaseInstantTime()) for part in self._newest("getLatestFileSlices")), default=None)
+        if oldest is None:
+            return False
+        wanted = serde.fromJson(columns.internal).get()
+        for held in versions_of(self._history(), oldest):
+            asked = merger(serde.fromJson(held).get(), wanted, True, True).mergeSchema()
+            if misreads(str(serde.toJson(asked)), held, columns.internal):
+                return True
+        return False
+
+    def create(self, columns: HeldColumns, stamp: Stamp) -> None:
         """Make the table, with a first commit that says what it is; nothing happens if it is there."""
         if self.snapshot() is not None:
             return
@@ -183,39 +152,68 @@ class HudiTable:
             builder.setKeyGeneratorClassProp(SETTINGS["hoodie.datasource.write.keygenerator.class"])
             builder.setRecordMergeMode(self._hudi.common.config.RecordMergeMode.COMMIT_TIME_ORDERING)
             builder.initTable(self._storage_conf(), self.path)
-        schema = avro_schema(self._jvm, struct)
-        self.commit("upsert", None, schema, lambda _: stamp)
+        self.commit("upsert", None, columns, lambda _: stamp)
 
     def commit(
-        self, operation: Operation, rows: DataFrame | None, schema: str, stamp: Callable[[Written], Stamp]
+        self, operation: Operation, rows: DataFrame | None, columns: HeldColumns, stamp: Callable[[Written], Stamp]
     ) -> None:
         """Write rows, columns and stamp at once.
 
         Args:
             operation: change records one by one, or replace all there are.
             rows: from `hudi_rows.prepared`; None if there are none.
-            schema: the Avro schema that the table has afterwards.
+            columns: that the table has afterwards.
             stamp: what the commit says, given what it writes.
         """
-        config = self._config(schema)
+        config = self._config(columns)
         context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
         client = self._hudi.client.SparkRDDWriteClient(context, config)
         try:
             action = str(self._meta().getCommitActionType()) if operation == "upsert" else "replacecommit"
             instant = client.startCommit(action)
-            records = self._records(rows, schema, config, operation, instant)
+            internal = columns.internal
+            if internal is not None and not is_dated(internal):
+                internal = dated(internal, str(instant))
+                config.setInternalSchemaString(internal)
+            records = self._records(rows, columns.avro, config, operation, instant)
             if operation == "upsert":
                 statuses, replaced = client.upsertPreppedRecords(records, instant), self._jvm.java.util.HashMap()
             else:
                 result = client.insertOverwriteTable(records, instant)
                 statuses, replaced = result.getWriteStatuses(), result.getPartitionToReplaceFileIds()
             stats, written = self._collect(statuses)
-            metadata = self._option(stamp(written).to_metadata())
+            said = stamp(written).to_metadata()
+            if internal is not None:
+                self._remember(internal, str(instant))
+                said |= {LATEST_SCHEMA: internal}
+            metadata = self._option(said)
             nothing = self._hudi.common.util.Option.empty()
             if not client.commitStats(instant, stats, metadata, action, replaced, nothing):
                 raise TargetError(f"Cannot write {self.path}: Hudi did not commit {instant}")
         finally:
             client.close()
+
+    def _remember(self, internal: str, instant: str) -> None:
+        """Keep the columns of all commits where readers look for those of old files.
+
+        Each commit keeps all of it, as Hudi's own do, for what an archived commit kept counts no longer; and before it
+        is complete: until then nobody reads it, and the next one removes it. Source:
+        `FileBasedInternalSchemaStorageManager`.
+        """
+        history = self._history()
+        if not history or json.loads(internal)["version_id"] == int(instant):
+            history = with_history(internal, history)
+        self._histories().persistHistorySchemaStr(instant, history)
+
+    def _history(self) -> str:
+        return str(self._histories().getHistorySchemaStr())
+
+    def _histories(self) -> Any:
+        return self._hudi.internal.schema.io.FileBasedInternalSchemaStorageManager(self._meta())
+
+    @property
+    def _serde(self) -> Any:
+        return self._hudi.internal.schema.utils.SerDeHelper
 
     @property
     def is_merged_on_read(self) -> bool:
@@ -239,7 +237,7 @@ class HudiTable:
 
     def logs(self) -> int:
         """Return how many logs there are that are not merged into the files they belong to."""
-        return sum(1 for part in self._newest("getLatestFileSlices") for _ in _each(part.getLogFiles().iterator()))
+        return sum(1 for part in self._newest("getLatestFileSlices") for _ in each(part.getLogFiles().iterator()))
 
     def base_sizes(self) -> tuple[int, ...]:
         """Return the bytes of each of the newest files."""
@@ -255,10 +253,6 @@ class HudiTable:
         for instant in self._savepoints():
             if instant != but:
                 self._with_client(methodcaller("deleteSavepoint", instant))
-
-    def keeps(self, instant: str) -> bool:
-        """Whether an instant is kept."""
-        return instant in self._savepoints()
 
     def _collect(self, statuses: Any) -> tuple[Any, Written]:
         """Carry the write out. A record that Hudi could not write is told here and nowhere else."""
@@ -293,41 +287,11 @@ class HudiTable:
         )
         return self._hudi.HoodieCreateRecordUtils.createHoodieRecordRdd(arguments)
 
-    def _stamps(self, timeline: Any) -> Iterator[tuple[str, Stamp | None, str]]:
-        """Return completed commits, newest first, with stamp and schema."""
-        commits = timeline.getCommitsTimeline().filterCompletedInstants()
-        instants = commits.getReverseOrderedInstants().iterator()
-        while instants.hasNext():
-            instant = instants.next()
-            metadata = commits.readCommitMetadata(instant).getExtraMetadata()
-            text = metadata.get(STAMP)
-            stamp = None if text is None else parse_stamp(str(text), metadata.get(PROPERTY))
-            yield str(instant.requestedTime()), stamp, str(metadata.get("schema"))
-
-    def _archived(self, meta: Any) -> Iterator[tuple[str, Stamp | None, str]]:
-        timeline = meta.getArchivedTimeline()
-        timeline.loadCompletedInstantDetailsInMemory()
-        return self._stamps(timeline)
-
-    def _oldest_readable(self, meta: Any) -> str | None:
-        """Return the first instant whose files are all there, None if nothing was cleaned yet."""
-        cleans = meta.getActiveTimeline().getCleanerTimeline().filterCompletedInstants()
-        newest = cleans.lastInstant()
-        if not newest.isPresent():
-            return None
-        return str(cleans.readCleanMetadata(newest.get()).getEarliestCommitToRetain()) or None
-
-    def _savepoints(self) -> list[str]:
-        return [str(instant.requestedTime()) for instant in self._savepoint_instants()]
-
-    def _savepoint_instants(self) -> list[Any]:
-        return list(self._meta().getActiveTimeline().getSavePointTimeline().filterCompletedInstants().getInstants())
-
     def _with_client(self, action: Callable[[Any], object], settings: Mapping[str, str] | None = None) -> None:
         snapshot = self.snapshot()
         assert snapshot is not None
         context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
-        client = self._hudi.client.SparkRDDWriteClient(context, self._config(snapshot.schema, settings))
+        client = self._hudi.client.SparkRDDWriteClient(context, self._config(snapshot.columns, settings))
         try:
             action(client)
         finally:
@@ -341,53 +305,24 @@ class HudiTable:
         manager = self._hudi.common.table.view.FileSystemViewManager
         view = manager.createInMemoryFileSystemViewWithTimeline(context, meta, settings, completed)
         try:
-            yield from _each(getattr(view, parts)("").iterator())
+            yield from each(getattr(view, parts)("").iterator())
         finally:
             view.close()
 
-    def _config(self, schema: str, settings: Mapping[str, str] | None = None) -> Any:
-        properties = self._java_map(self._settings | dict(settings or {}))
+    def _config(self, columns: HeldColumns, settings: Mapping[str, str] | None = None) -> Any:
+        regime = {} if columns.internal is None else ON_READ
+        properties = self._java_map({**self._settings, **regime, **(settings or {})})
         builder = self._hudi.config.HoodieWriteConfig.newBuilder()
         builder = builder.withEngineType(self._hudi.common.engine.EngineType.SPARK).withPath(self.path)
-        return builder.withSchema(schema).forTable(self._name).withProps(properties).build()
+        config = builder.withSchema(columns.avro).forTable(self._name).withProps(properties).build()
+        if columns.internal is not None:
+            config.setInternalSchemaString(columns.internal)
+        return config
 
     @property
     def _name(self) -> str:
         # Hudi wants one that is not blank, and whoever registers the table in Hive a plain one.
         return held_name(self.path.rsplit("/", 1)[-1], HUDI.columns)
-
-    def _exists(self) -> bool:
-        path = self._jvm.org.apache.hadoop.fs.Path(f"{self.path}/.hoodie/hoodie.properties")
-        return bool(path.getFileSystem(self._hadoop_conf()).exists(path))
-
-    def _meta(self) -> Any:
-        builder = self._hudi.common.table.HoodieTableMetaClient.builder()
-        return builder.setConf(self._storage_conf()).setBasePath(self.path).build()
-
-    def _storage_conf(self) -> Any:
-        return self._hudi.hadoop.fs.HadoopFSUtils.getStorageConf(self._hadoop_conf())
-
-    def _hadoop_conf(self) -> Any:
-        return self._spark._jsparkSession.sessionState().newHadoopConf()
-
-    def _java_context(self) -> Any:
-        return self._jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
-            self._spark._jsparkSession.sparkContext()
-        )
-
-    def _option(self, values: Mapping[str, str]) -> Any:
-        return self._hudi.common.util.Option.of(self._java_map(values))
-
-    def _java_map(self, values: Mapping[str, str]) -> Any:
-        java = self._jvm.java.util.HashMap()
-        for key, value in values.items():
-            java.put(key, value)
-        return java
-
-
-def _each(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def _columns_of(rows: DataFrame, struct: StructType) -> list[Column]:

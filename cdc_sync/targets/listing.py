@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import types as T
 
@@ -31,12 +31,14 @@ class Listed:
         struct: all columns that readers find, comments in their metadata.
         provider: how Spark calls the format.
         logs: some rows lie in logs beside the files.
+        options: what Spark has to be told to read it right.
     """
 
     location: str
     struct: T.StructType
     provider: str
     logs: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 SUFFIXES = ("", "_ro", "_rt")
@@ -84,8 +86,10 @@ def _forms(listed: Listed) -> Mapping[str, Form]:
     if listed.provider == "delta":
         return {"": _DELTA}
     if not listed.logs:
-        return {"": _hudi(_HUDI_INPUT, read_only=False)}
-    return {"_ro": _hudi(_HUDI_INPUT, read_only=True), "_rt": _hudi(_HUDI_LOGS_INPUT, read_only=False)}
+        forms = {"": _hudi(_HUDI_INPUT, read_only=False)}
+    else:
+        forms = {"_ro": _hudi(_HUDI_INPUT, read_only=True), "_rt": _hudi(_HUDI_LOGS_INPUT, read_only=False)}
+    return {suffix: replace(form, options={**form.options, **listed.options}) for suffix, form in forms.items()}
 
 
 def _hudi(input_: str, *, read_only: bool) -> Form:

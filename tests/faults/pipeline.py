@@ -23,6 +23,7 @@ from cdc_sync.job import RunReport
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, parse_progress
 from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import SourceTable
 
@@ -34,6 +35,7 @@ class Pipeline:
     Attributes:
         rules: what is said of tables, as YAML; all tables by default.
         settings: further sections, as YAML.
+        format: of the tables; `hudi_on_read` is Hudi's other regime.
     """
 
     folder: Path
@@ -55,9 +57,15 @@ class Pipeline:
 pipeline: {{name: {self.name}, state: '{self.folder}/state'}}
 kafka: {{bootstrap_servers: '{self.servers}', topic_pattern: '{self.prefix}\\..*'}}
 tables: {self.rules}
-target: {{format: {self.format}, catalog: {{warehouse: '{self.folder}/warehouse'}}}}
+target: {{{self.kind}, catalog: {{warehouse: '{self.folder}/warehouse'}}}}
 {self.settings}
 """
+
+    @property
+    def kind(self) -> str:
+        if self.format == "hudi_on_read":
+            return "format: hudi, schema_evolution: on_read, readers: [spark]"
+        return f"format: {self.format}"
 
     def run(self) -> RunReport:
         return self.run_once(self.config)
@@ -87,17 +95,27 @@ target: {{format: {self.format}, catalog: {{warehouse: '{self.folder}/warehouse'
         )
 
     def read(self, table: TableId) -> Any:
-        """All of a table, as Arrow's; the reader is not Spark."""
+        """All of a table, as Arrow's; the reader is not Spark, but where only Spark reads it right."""
         if self.format == "iceberg":
             return self.table(table).scan().to_arrow()
         path = f"{self.config.target.catalog.warehouse}/{table.schema}/{table.table}"
         if self.format == "hudi":
             rows = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read())
             return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+        if self.format == "hudi_on_read":
+            return self.read_by_spark(path)
         if self.format == "parquet":
             return self.read_parquet(table)
         found = DeltaTable(path)
         return pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+
+    def read_by_spark(self, path: str) -> Any:
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        frame = session.read.format("hudi").options(**ON_READ).load(path)
+        names = [name for name in frame.columns if not name.startswith("_hoodie_")]
+        rows = frame.select(*names).collect()
+        return pa.table({name: [row[name] for row in rows] for name in names})
 
     def read_parquet(self, table: TableId) -> Any:
         """What lies in the folder that the metastore names."""

@@ -28,6 +28,7 @@ class Format:
 FORMATS = [
     pytest.param(Format("delta", DeltaTarget), marks=pytest.mark.delta, id="delta"),
     pytest.param(Format("hudi", HudiTarget), marks=pytest.mark.hudi, id="hudi"),
+    pytest.param(Format("hudi_on_read", HudiTarget), marks=pytest.mark.hudi, id="hudi_on_read"),
     pytest.param(Format("parquet", ParquetTarget), marks=pytest.mark.parquet, id="parquet"),
 ]
 

@@ -9,6 +9,7 @@ import pytest
 
 from cdc_sync.migrate.capabilities import (
     HUDI,
+    HUDI_ON_READ,
     ICEBERG,
     MEMORY,
     Capabilities,
@@ -167,6 +168,13 @@ def test_what_readers_that_find_columns_by_name_in_old_files_do_not_take_is_rewr
     assert rewrites(diff(HELD, after), HUDI, after) is expected
 
 
+@pytest.mark.parametrize(("name", "after"), [(name, after) for name, (after, _) in CHANGED.items()], ids=CHANGED.keys())
+def test_where_columns_are_found_by_ids_only_another_kind_of_type_and_another_key_are_rewritten(
+    name: str, after: InternalSchema
+) -> None:
+    assert rewrites(diff(HELD, after), HUDI_ON_READ, after) is (name in ("another type", "another key"))
+
+
 def test_a_changelog_has_its_own_columns_behind_every_new_one_anyway() -> None:
     after, _ = CHANGED["a column in the middle"]
     assert not rewrites(diff(HELD, after), HUDI, after, "append")
@@ -176,4 +184,5 @@ def test_the_parts_of_a_column_are_not_widened_in_place_where_a_reader_fails_at_
     before, after = (ListType(element_id=4, element=element) for element in (INT32, INT64))
     assert can_change_in_place(ICEBERG, before, after)
     assert not can_change_in_place(HUDI, before, after)
+    assert not can_change_in_place(HUDI_ON_READ, before, after)
     assert can_change_in_place(HUDI, before, before)

@@ -35,6 +35,7 @@ def test_how_a_hudi_table_is_kept_is_told_by_its_properties() -> None:
     assert regime_of("hudi", _MERGE_ON_READ) == "hudi merge-on-read"
     assert regime_of("hudi", {}) == "hudi"
     assert regime_of("delta", _MERGE_ON_READ) == "delta"
+    assert regime_of("hudi", {}, "on_read") == regime_of("hudi", _MERGE_ON_READ, "on_read") == "hudi on read"
 
 
 @pytest.mark.parametrize("regime", [*REGIMES, "memory"])
@@ -43,11 +44,12 @@ def test_a_configuration_is_refused_if_its_reader_would_show_something_else(name
     form = regime.partition(" ")[0]
     warehouse = "{type: hive, warehouse: /w}" if form == "parquet" else "{warehouse: /w}"
     properties = _MERGE_ON_READ if "merge" in regime else {}
+    evolution = ", schema_evolution: on_read" if regime == "hudi on read" else ""
     text = f"""
 pipeline: {{name: p}}
 kafka: {{bootstrap_servers: 'b:1', topics: [t]}}
 tables: [{{table: d.s.t}}]
-target: {{format: {form}, catalog: {warehouse}, readers: [{name}], table_properties: {properties}}}
+target: {{format: {form}, catalog: {warehouse}, readers: [{name}], table_properties: {properties}{evolution}}}
 """
     reason = why_not(name, regime)
     if reason is None:

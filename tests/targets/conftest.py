@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.migrate.capabilities import HUDI_ON_READ
 from cdc_sync.migrate.migration import Migration, migration
 from cdc_sync.migrate.names import held_name
 from cdc_sync.naming import TargetName
@@ -26,6 +27,7 @@ from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
+from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
@@ -109,7 +111,8 @@ class Lake:
         if isinstance(self.target, DeltaTarget):
             return self.session.read.format("delta").load(self.target.path(self.name))
         if isinstance(self.target, HudiTarget):
-            frame = self.session.read.format("hudi").load(self.target.path(self.name))
+            regime = ON_READ if self.target.capabilities is HUDI_ON_READ else {}
+            frame = self.session.read.format("hudi").options(**regime).load(self.target.path(self.name))
             return frame.select(*(quoted(name) for name in frame.columns if not name.startswith("_hoodie_")))
         if isinstance(self.target, ParquetTarget):
             return as_spark_finds_it(self.session, self.target, self.name)
@@ -159,6 +162,13 @@ def hudi(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tar
 
 
 @pytest.fixture(scope="session")
+def hudi_on_read(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    catalog = Catalog(warehouse=str(tmp_path_factory.mktemp("hudi_on_read")))
+    config = TargetConfig(format="hudi", schema_evolution="on_read", readers=("spark",), catalog=catalog)
+    return open_target(config, session)
+
+
+@pytest.fixture(scope="session")
 def parquet(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
     warehouse = str(tmp_path_factory.mktemp("parquet"))
     # The embedded metastore's database waits for the disk at every commit otherwise.
@@ -166,8 +176,9 @@ def parquet(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return open_target(TargetConfig(format="parquet", catalog=Catalog(warehouse=warehouse)), session)
 
 
-_LAKES = ("iceberg", "delta", "hudi", "parquet")
-_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in _LAKES)]
+_LAKES = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hudi_on_read": "hudi", "parquet": "parquet"}
+"""What tables are kept as, and the mark of the jars that this needs."""
+_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, mark)) for name, mark in _LAKES.items())]
 
 
 @pytest.fixture(params=_FORMATS)

@@ -266,7 +266,7 @@ class TestTimeline:
         short.write(BEFORE, [{"id": 1}], progress=self.at(7))
         table = hudi_table(short)
         for _ in range(9):
-            table.commit("upsert", None, table.snapshot().schema, lambda _: Unsaid())
+            table.commit("upsert", None, table.snapshot().columns, lambda _: Unsaid())
         assert all(stamp is None for _, stamp in table.stamps())
         state = short.target.state(short.name)
         assert state is not None

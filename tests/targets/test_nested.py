@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from cdc_sync.migrate.capabilities import HUDI, PARQUET
 from cdc_sync.migrate.migration import AlterTable, RewriteTable
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.progress import Progress
@@ -144,11 +145,12 @@ def test_members_keep_their_values_wherever_the_struct_is_and_it_takes_one_commi
 
 def test_what_is_in_place_is_rewritten_nowhere_but_in_formats_that_are_read_by_name(lake: Lake) -> None:
     before, after = schema(IN_PLACE, after=False), schema(IN_PLACE, after=True)
-    by_name = lake.target.capabilities.format in ("hudi", "parquet")
+    by_name = lake.target.capabilities in (HUDI, PARQUET)
     assert rewrites(diff(before, after), lake.target.capabilities, after) is by_name
 
 
-IN_PLACE_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("iceberg", "delta"))]
+_BY_ID = {"iceberg": "iceberg", "delta": "delta", "hudi_on_read": "hudi"}
+IN_PLACE_FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, mark)) for name, mark in _BY_ID.items())]
 
 
 @pytest.mark.parametrize("lake", IN_PLACE_FORMATS, indirect=True)

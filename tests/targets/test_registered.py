@@ -22,7 +22,7 @@ from cdc_sync.targets.base import Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.hudi_schema import META
-from cdc_sync.targets.hudi_table import TABLE_TYPE
+from cdc_sync.targets.hudi_settings import TABLE_TYPE
 from cdc_sync.targets.metastore import Entry
 from cdc_sync.targets.registered import TABLE, RegisteredTarget
 from tests.targets.conftest import Lake, fresh_name, schema_of

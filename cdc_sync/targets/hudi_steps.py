@@ -1,0 +1,125 @@
+"""What the steps of a migration do to a Hudi table, each in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from cdc_sync.migrate.capabilities import can_compare
+from cdc_sync.migrate.migration import Backfill, JoinValues, Migration, RewriteTable
+from cdc_sync.migrate.modes import metadata_names
+from cdc_sync.progress import Progress
+from cdc_sync.quote import quoted
+from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.conditions import all_of, any_of
+from cdc_sync.spark.types import literal
+from cdc_sync.targets.base import marker_after_join
+from cdc_sync.targets.hudi_rows import prepared, record_key
+from cdc_sync.targets.hudi_schema import KEY, held_type
+from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
+from cdc_sync.targets.hudi_table import HudiTable, Written
+from cdc_sync.targets.hudi_timeline import Snapshot
+from cdc_sync.targets.rows import converted_rows
+
+_KEPT_COMMITS = 1000
+"""So many commits later a state before a rewrite is given up: as long as it is kept, Hudi archives nothing."""
+
+
+def following(table: HudiTable, now: Snapshot, progress: Progress | None) -> Callable[[Written], Stamp]:
+    """Return what the next commit says, once it is known what it writes."""
+    kept = now.stamp.kept
+    if kept is not None:
+        kept = replace(kept, age=kept.age + 1) if kept.age < _KEPT_COMMITS else None
+        if kept is None:
+            table.let_go(but=None)
+    stamp = replace(now.stamp, progress=progress, kept=kept, goes_back_to=None, created=False)
+    return lambda written: replace(stamp, rows=stamp.rows + written.inserted - written.deleted)
+
+
+def alter(table: HudiTable, now: Snapshot, migration: Migration) -> None:
+    """Commit other columns and nothing else."""
+    columns = table.columns_of(migration.schema, now.stamp.mode)
+    stamp = replace(now.stamp, version=migration.version, columns=names_of(migration.schema))
+    table.commit("upsert", None, columns, following(table, replace(now, stamp=stamp), stamp.progress))
+
+
+def rewrite(
+    table: HudiTable,
+    now: Snapshot,
+    step: RewriteTable,
+    migration: Migration,
+    progress: Progress | None,
+    kept: Kept | None,
+) -> None:
+    """Replace all files by others with the new columns; records keep their keys unless the key changes."""
+    schema, mode = migration.schema, now.stamp.mode
+    columns = table.columns_of(schema, mode)
+    rows = converted_rows(table.rows(now.instant, now.columns), step, schema, [*metadata_names(mode), KEY])
+    key = F.col(KEY)
+    if mode == "upsert" and schema.primary_key:
+        key = record_key([(F.col(quoted(column.name)), column.type) for column in schema.key_columns])
+    stamp = replace(
+        now.stamp,
+        version=migration.version,
+        columns=names_of(schema),
+        progress=progress,
+        kept=kept,
+        goes_back_to=None,
+        created=False,
+    )
+    struct = table.struct(columns)
+    table.commit(
+        "overwrite",
+        prepared(rows, struct, values_of(struct), key=key),
+        columns,
+        lambda written: replace(stamp, rows=written.inserted),
+    )
+
+
+def fill(table: HudiTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
+    """Give the rows that are there the values of new columns."""
+    rows = table.rows(now.instant, now.columns)
+    # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
+    unfilled = rows.where(all_of(rows[quoted(column.name)].isNull() for column in step.columns))
+    values = {column.name: literal(column.initial, column.type) for column in step.columns}
+    _update(table, now, unfilled, values, progress)
+
+
+def join(table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | None) -> None:
+    """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
+    if now.stamp.progress is None:
+        return  # no rows yet
+    into = step.schema.column(step.into)
+    columns = tuple(replace(it, type=step.type) if it.id == into.id else it for it in step.schema.columns)
+    wanted = table.columns_of(replace(step.schema, columns=columns), now.stamp.mode)
+    wider = now if table.struct(wanted) == table.struct(now.columns) else replace(now, columns=wanted)
+    progress = marker_after_join(now.stamp.progress, step.version)
+    rows = table.rows(now.instant, now.columns)
+    held = rows[quoted(into.name)].cast(held_type(step.type))
+    if now.stamp.mode == "append" or not step.schema.primary_key:
+        newer = [rows[quoted(step.schema.column(id_).name)] for id_ in step.joined]
+        missing = rows.where(held.isNull() & any_of(value.isNotNull() for value in newer))
+        value = F.coalesce(held, *(item.cast(held_type(step.type)) for item in newer))
+        _update(table, wider, missing, {into.name: value}, progress)
+    elif said is not None:
+        key = record_key([(F.col(value_column(column.id)), column.type) for column in step.schema.key_columns])
+        given = said.select(key.alias("said_of"), F.col(value_column(into.id)).alias("said"))
+        joined = rows.join(given, F.col(KEY) == F.col("said_of"))
+        changed = joined.where(~held.eqNullSafe(F.col("said"))) if can_compare(step.type) else joined
+        _update(table, wider, changed, {into.name: F.col("said")}, progress)
+
+
+def _update(table: HudiTable, now: Snapshot, rows: DataFrame, values: Mapping[str, Column], progress: Progress) -> None:
+    """Change values of records that are there; `rows` has all columns of the table."""
+    struct = table.struct(now.columns)
+    changed = prepared(rows, struct, values_of(struct) | dict(values), key=F.col(KEY))
+    table.commit("upsert", changed, now.columns, following(table, now, progress))
+
+
+def values_of(struct: StructType) -> dict[str, Column]:
+    """Return each column as its own value."""
+    return {field.name: F.col(quoted(field.name)) for field in struct.fields}
