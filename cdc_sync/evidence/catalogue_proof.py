@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment
+from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.column_log import Token
 from cdc_sync.evidence.kept import Kept
-from cdc_sync.evidence.laying import Numbers, certain, possible_numbers
+from cdc_sync.evidence.sight import Sight, sight
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import LeftOut
@@ -34,27 +34,6 @@ class Told:
     proof: Proof
     made_anew: bool
     renewed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sight:
-    """An event as readings tell it.
-
-    Attributes:
-        tokens: name -> all columns that it can stand for.
-        live, gone: tokens that were there for certain, and were there no more.
-        after: the reading behind it.
-    """
-
-    tokens: Mapping[str, frozenset[Token]]
-    live: frozenset[Token]
-    gone: frozenset[Token]
-    after: CatalogueReading
-
-    def one(self, name: str) -> Token | None:
-        """Return the column that a name stands for, None if it is not certain."""
-        found = self.tokens.get(name, frozenset())
-        return next(iter(found)) if len(found) == 1 else None
 
 
 def prove_by_readings(
@@ -94,7 +73,7 @@ def moment_of(version: Version) -> Moment:
     return Moment(lsn=version.position.parts[-1], commit=version.commit, snapshot=version.snapshot)
 
 
-def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, _Sight]]:
+def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, Sight]]:
     """Yield the number of each version in which a column of the newest one was live last, as readings tell it."""
     last = (_last_live(history, column.id) for column in history.head.schema.columns)
     wanted = {version.number for version in last if version is not None}
@@ -108,43 +87,9 @@ def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[
                 yield version.number, found
 
 
-def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> _Sight | None:
+def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> Sight | None:
     around = kept.around(moment)
-    if around is None:
-        return None
-    before, after = around
-    found = _sight_of(before, after, names, moment, left_out)
-    return found or _sight_of(_adjusted(before), _adjusted(after), names, moment, None)
-
-
-def _adjusted(reading: CatalogueReading | None) -> CatalogueReading | None:
-    return None if reading is None else reading.with_avro_names()
-
-
-def _sight_of(
-    before: CatalogueReading | None,
-    after: CatalogueReading | None,
-    names: Sequence[str],
-    moment: Moment,
-    left_out: LeftOut | None,
-) -> _Sight | None:
-    found = None if after is None else certain(before, after, moment)
-    if found is None or after is None:
-        return None
-    possible: Numbers | None = None
-    if left_out is not None:
-        stated = found.with_left_out(left_out, before, after)
-        possible = possible_numbers(stated, after.highest, names)
-    if possible is None:  # it is not stated which columns events leave out, or they do leave out others
-        possible = possible_numbers(found, after.highest, names)
-    if possible is None:
-        return None
-    return _Sight(
-        tokens={name: frozenset(map(after.token, numbers)) for name, numbers in possible.items()},
-        live=frozenset(map(after.token, found.live)),
-        gone=frozenset(map(after.token, found.gone)),
-        after=after,
-    )
+    return None if around is None else sight(*around, names, moment, left_out)
 
 
 def _last_live(history: History, id_: int) -> Version | None:
@@ -153,7 +98,7 @@ def _last_live(history: History, id_: int) -> Version | None:
     return next(shown, None)
 
 
-def _last_known(history: History, sights: Mapping[int, _Sight], id_: int) -> frozenset[Token] | None:
+def _last_known(history: History, sights: Mapping[int, Sight], id_: int) -> frozenset[Token] | None:
     version = _last_live(history, id_)
     sight = None if version is None else sights.get(version.number)
     return None if version is None or sight is None else sight.tokens.get(version.schema.column(id_).name)
@@ -163,7 +108,7 @@ class _Comparison:
     """The columns of a schema, as far as they are known, against those of an event."""
 
     def __init__(
-        self, schema: InternalSchema, seen: ObservedSchema, now: _Sight, known: Mapping[int, frozenset[Token]]
+        self, schema: InternalSchema, seen: ObservedSchema, now: Sight, known: Mapping[int, frozenset[Token]]
     ) -> None:
         self._schema = schema
         self._names = [column.name for column in seen.columns]
@@ -178,7 +123,7 @@ class _Comparison:
             for column in self._schema.live
         )
 
-    def proof(self, *, anew: bool, head: _Sight | None) -> Proof:
+    def proof(self, *, anew: bool, head: Sight | None) -> Proof:
         place = {token: index for index, name in enumerate(self._names) if (token := self._now.one(name)) is not None}
         owner = {self._one[column.id]: column.id for column in self._oldest_first() if column.id in self._one}
         same = {
@@ -193,7 +138,7 @@ class _Comparison:
         hidden = {
             id_
             for id_, token in self._one.items()
-            if token in self._now.live and token not in place and not self._schema.column(id_).retired
+            if token in self._now.hidden and not self._schema.column(id_).retired
         }
         new = {index for index in range(len(self._names)) if self._is_new(index, head)}
         for id_ in () if anew else tuple(gone):
@@ -229,7 +174,7 @@ class _Comparison:
             and self._one.get(holder.id, token) == token
         )
 
-    def _is_new(self, index: int, head: _Sight | None) -> bool:
+    def _is_new(self, index: int, head: Sight | None) -> bool:
         """Whether no known column can be this one."""
         tokens = self._now.tokens[self._names[index]]
         if head is not None and head.after.relid == self._now.after.relid:
