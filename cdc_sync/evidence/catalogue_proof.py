@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import SourcePosition
@@ -13,7 +13,7 @@ from cdc_sync.evidence.sight import Sight, sight
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import LeftOut
-from cdc_sync.schema.alignment import Proof
+from cdc_sync.schema.alignment import IGNORED, Proof
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 
@@ -55,7 +55,7 @@ def prove_by_readings(
     now = _sight(kept, [column.name for column in seen.columns], moment, left_out)
     if now is None:
         return None
-    sights = dict(_sights(history, kept, left_out))
+    sights = dict(_sights(history, kept, left_out if _holds_all_shown(history.versions) else None))
     known = {
         column.id: tokens
         for column in history.head.schema.columns
@@ -68,9 +68,33 @@ def prove_by_readings(
     return Told(proof=comparison.proof(anew=anew, head=head), made_anew=anew, renewed=renewed)
 
 
+def refuted(history: History, since: int, kept: Kept, left_out: LeftOut | None) -> tuple[str, ...]:
+    """Return a warning if what is stated of columns left out is refuted by the first event of a version.
+
+    Args:
+        history: up to the newest version.
+        since: the first version that is looked at.
+        kept: the table's readings.
+        left_out: what is stated.
+    """
+    shown = [version for version in history.versions[since - 1 :] if version.dropped is None]
+    sights = (_sight_of(version, kept, left_out) for version in shown)
+    if not _holds_all_shown(history.versions) or not any(found is not None and found.refutes for found in sights):
+        return ()
+    return (
+        "events leave out columns that connector.excluded_columns does not name, so that less is proven by readings of "
+        "the source's catalogue, and a rename might be proven wrongly; name them there",
+    )
+
+
 def moment_of(version: Version) -> Moment:
     """Return when the first event of a version was written."""
     return Moment(lsn=version.position.parts[-1], commit=version.commit, snapshot=version.snapshot)
+
+
+def _holds_all_shown(versions: Iterable[Version]) -> bool:
+    """Whether a version has all columns that its events show: none whose values the operator wants left out."""
+    return not any(item.kind == IGNORED for version in versions for item in version.evidence)
 
 
 def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, Sight]]:
@@ -78,13 +102,18 @@ def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[
     last = (_last_live(history, column.id) for column in history.head.schema.columns)
     wanted = {version.number for version in last if version is not None}
     for version in history.versions:
-        if version.renamed_from is not None:
-            continue  # its columns were shown under another name, perhaps long before
-        if version.number in wanted | {history.head.number} and version.position.kind == "postgresql":
-            names = [column.name for column in version.schema.live if column.name]
-            found = _sight(kept, names, moment_of(version), left_out)
+        if version.number in wanted | {history.head.number}:
+            found = _sight_of(version, kept, left_out)
             if found is not None:
                 yield version.number, found
+
+
+def _sight_of(version: Version, kept: Kept, left_out: LeftOut | None) -> Sight | None:
+    """Return the first event of a version as readings tell it."""
+    if version.renamed_from is not None or version.position.kind != "postgresql":
+        return None  # its columns were shown under another name, perhaps long before; or it is of another source
+    names = [column.name for column in version.schema.live if column.name]
+    return _sight(kept, names, moment_of(version), left_out)
 
 
 def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> Sight | None:
@@ -94,8 +123,8 @@ def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut |
 
 def _last_live(history: History, id_: int) -> Version | None:
     """Return the last version that shows a column; None if it was gone before the table had its present name."""
-    shown = (version for version in reversed(history.versions) if any(item.id == id_ for item in version.schema.live))
-    return next(shown, None)
+    shown = (version for version in reversed(history.versions) if version.dropped is None)
+    return next((version for version in shown if any(item.id == id_ for item in version.schema.live)), None)
 
 
 def _last_known(history: History, sights: Mapping[int, Sight], id_: int) -> frozenset[Token] | None:

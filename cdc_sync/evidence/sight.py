@@ -21,12 +21,14 @@ class Sight:
         hidden: columns that were there for certain, and that no name can stand for.
         gone: columns that were there no more.
         after: the reading behind it.
+        refutes: it lacks a column that it had to show by what is stated of columns left out.
     """
 
     tokens: Mapping[str, frozenset[Token]]
     hidden: frozenset[Token]
     gone: frozenset[Token]
     after: CatalogueReading
+    refutes: bool
 
     def one(self, name: str) -> Token | None:
         """Return the column that a name stands for, None if it is not certain."""
@@ -58,6 +60,7 @@ def sight(
     if left_out is not None:
         stated = (way.with_left_out(left_out, before, after, names) for way in ways)
         possible = _laid(stated, after, names)
+    refutes = left_out is not None and not possible
     if not possible:
         possible = _laid(ways, after, names)
     if not possible:
@@ -69,6 +72,7 @@ def sight(
         hidden=frozenset(map(after.token, found.live.keys() - shown)),
         gone=frozenset(map(after.token, found.gone)),
         after=after,
+        refutes=refutes,
     )
 
 

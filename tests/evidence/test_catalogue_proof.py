@@ -8,11 +8,12 @@ import pytest
 
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
+from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings, refuted
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import LeftOut
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.diff import diff
 from tests.schema.tables import known, seen
 
@@ -175,6 +176,30 @@ def test_where_it_is_stated_that_nothing_is_left_out_an_adjusted_name_is_certain
     found = prove(history("id", shown), kept(told), "id", shown, "y", left_out=LeftOut())
     assert found is not None
     assert (found.proof.same, set(found.proof.new)) == ({1: 0, 2: 1}, {2})
+
+
+def test_a_version_without_columns_that_its_event_showed_says_nothing_of_where_the_others_stood() -> None:
+    """By policy.add_column: ignore it holds id and a of id, n, a; then n and a are renamed m and b."""
+    ignored = Evidence(subject="n", kind="ignored", text="its values are left out")
+    table = History(table=T, versions=(replace(history("id", "a").head, evidence=(ignored,)),))
+    attributes = (replace(item, type="text", generated=False) for item in reading(3, "id@0 m@2 b@2").attributes)
+    told = kept(replace(reading(3, ""), attributes=tuple(attributes)))
+    found = prove(table, told, "id", "m", "b", left_out=LeftOut())
+    assert found is not None
+    assert found.proof.same == {1: 0}
+    assert refuted(table, 1, told, LeftOut()) == ()
+
+
+def test_events_that_leave_out_more_than_is_stated_are_told_of() -> None:
+    attributes = (replace(item, type="text", generated=False) for item in reading(1, "id@0 a@0 z@0").attributes)
+    told = kept(replace(reading(1, ""), attributes=tuple(attributes)))
+    assert refuted(TABLE, 1, told, LeftOut()) == ()
+    shorter = history("id", "z")
+    assert refuted(shorter, 1, told, None) == ()
+    assert refuted(shorter, 1, told, LeftOut((r"public\.t\.a",))) == ()
+    assert refuted(shorter, 2, told, LeftOut()) == ()
+    (warning,) = refuted(shorter, 1, told, LeftOut())
+    assert warning.startswith("events leave out columns that connector.excluded_columns does not name")
 
 
 def test_columns_become_known_at_the_first_event_amid_equal_readings() -> None:
