@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cdc_sync.memberpolicy import wanted_members
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Unproven
+from cdc_sync.schema.alignment import DECIDED, IGNORED, Alignment, Evidence, Unproven
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -33,8 +33,6 @@ from cdc_sync.schema.policy import Policy
 
 KEPT = "kept"
 """Kind of evidence: the source dropped the column, and the operator wants it kept."""
-IGNORED = "ignored"
-"""Kind of evidence: the source has the column, and the operator wants its values left out."""
 _SAID = ("declared", DECIDED)
 
 

@@ -61,10 +61,12 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The columns that events leave out besides generated ones, as the operator states them.
+    """The columns that events leave out besides generated ones, as the operator states them, for whatever reason.
 
-    All others are shown, and each column is one or the other all its life: none is renamed from a name that is left out
-    to one that is not, or back, and no generated one loses its expression.
+    The connector may exclude them, or not know their type (`include.unknown.datatypes`), a publication's list of
+    columns, a statement of its own for snapshots or a transform may leave them out. All others are shown, and each
+    column is one or the other all its life: none is renamed from a name that is left out to one that is not, or back,
+    none gets another type from or to one that the connector does not know, and no generated one loses its expression.
 
     Attributes:
         patterns: regular expressions over schema.table.column, as in the connector's `column.exclude.list`.
@@ -75,14 +77,15 @@ class LeftOut:
     def holds(self, table: TableId, name: str) -> bool:
         """Whether events of this table leave a column of this name out.
 
-        Source: Debezium, `Predicates.matchedByPattern`: the whole name, whatever the case.
+        Source: Debezium, `Predicates.matchedByPattern`: the whole name, whatever the case; and Java's pairs of letters
+        and its classes of characters are those of ASCII.
         """
         return any(_pattern(text).fullmatch(f"{table.schema}.{table.table}.{name}") for text in self.patterns)
 
 
 @lru_cache(maxsize=1_000)
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return re.compile(text, re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

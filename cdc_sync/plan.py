@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from cdc_sync.changepolicy import IGNORED, KEPT
+from cdc_sync.changepolicy import KEPT
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog
@@ -31,7 +31,7 @@ from cdc_sync.refused import (
     recreated_before,
     unreadable,
 )
-from cdc_sync.schema.alignment import SIDE_COLUMN
+from cdc_sync.schema.alignment import IGNORED, SIDE_COLUMN
 from cdc_sync.sighting import Sighting
 from cdc_sync.tableends import Awaited, end_of_table
 from cdc_sync.tablenames import NO_NAME_CHANGES, NameChanges, departure_of

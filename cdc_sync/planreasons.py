@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cdc_sync.changepolicy import IGNORED, KEPT, Wanted
+from cdc_sync.changepolicy import KEPT, Wanted
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.initials import told_initial
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts
+from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, Alignment, Evidence, Facts
 from cdc_sync.schema.changes import ReviveColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
 from cdc_sync.schema.internal import Default, InternalSchema

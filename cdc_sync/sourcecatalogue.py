@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from structlog import get_logger
 
-from cdc_sync.capture.catalogue_sql import list_tables, read_catalogue
+from cdc_sync.capture.catalogue_sql import Readings, list_tables, read_catalogue
 from cdc_sync.capture.session import first_line, load_psycopg
 from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
@@ -27,6 +27,14 @@ _ASK_AGAIN = 10.0
 """Seconds after a failure in which nobody is asked."""
 _LOCKED_FOR = 2.0
 _WAIT = 0.05
+_AT_ONCE = 300
+"""Tables that one question is about."""
+_EARLY = 100
+"""The most readings that are kept of a table before its first event; the oldest ones go, which leaves less certain."""
+_LEFT_ALONE = 60.0
+"""Seconds after a failure in which tables of which no event came are not read."""
+
+T = TypeVar("T")
 
 
 class SourceCatalogue:
@@ -50,6 +58,11 @@ class SourceCatalogue:
         self._written: dict[TableId, Kept] = {}
         self._early: dict[TableId, Kept] = {}
         """Of tables that nobody asked for yet; kept once their first event is planned."""
+        self._routed: dict[TableId, bool] = {}
+        self._unread: list[TableId] = []
+        """Tables without events that have not had their turn."""
+        self._left_alone_until = float("-inf")
+        self._trouble: str | None = None
         self._connection: Any = None
         self._database: str | None = None
         self._failed: float | None = None
@@ -81,7 +94,7 @@ class SourceCatalogue:
             if not self._written[table].entries and head is not None and head.kind == "postgresql":
                 kept = Kept((Missed(lsn=head.parts[-1]), *kept.entries))
             if not all(map(kept.covers, moments)):
-                reading = self._ask(lambda: [table], patient=True).get(table)
+                reading = self._ask([table], patient=True).get(table)
                 if self._database not in (None, table.database):
                     return self._of(table)
                 kept = self._added(kept, reading)
@@ -92,29 +105,72 @@ class SourceCatalogue:
             return kept
 
     def refresh(self) -> None:
-        """Read all tables of which events came or may come, if the last time is long enough ago."""
+        """Read all tables of which events came or may come, if the last time is long enough ago.
+
+        Those of which events came are first. What goes wrong with the others is a warning, and holds up no question
+        about these.
+        """
         with self._lock:
             now = time.monotonic()
             if self._settings is None or now - self._refreshed < self._settings.every.total_seconds():
                 return
             self._refreshed = now
-            for table, reading in self._ask(self._all, patient=False).items():
-                if table not in self._kept:
-                    self._early[table] = self._added(self._early.get(table, NOTHING_KEPT), reading)
-                    continue
-                before = self._kept[table]
-                self._kept[table] = self._added(before, reading)
-                if self._written[table].entries and len(self._kept[table].entries) > len(before.entries):
-                    self._write(table)
+            met = sorted(self._met())
+        for start in range(0, len(met), _AT_ONCE):
+            with self._lock:
+                for table, reading in self._ask(met[start : start + _AT_ONCE], patient=False).items():
+                    self._take(table, reading)
+        self._read_others(self._settings.timeout.total_seconds())
 
     def close(self) -> None:
         """Leave the database."""
         with self._lock:
             self._disconnect()
 
-    def _all(self) -> list[TableId]:
-        met = {table for table, kept in self._kept.items() if kept.entries}
-        return [table for table in list_tables(self._connection) if table in met or self._wanted(table)]
+    def _met(self) -> set[TableId]:
+        return {table for table, kept in self._kept.items() if kept.entries}
+
+    def _read_others(self, seconds: float) -> None:
+        """Read tables of which no event came; those that have no turn within these seconds are the first next time."""
+        ends = time.monotonic() + seconds
+        try:
+            with self._lock:
+                if self._is_resting() or time.monotonic() < self._left_alone_until:
+                    return
+                self._unread = self._unread or self._not_met()
+            while self._unread and time.monotonic() < ends:
+                with self._lock:
+                    part, self._unread = self._unread[:_AT_ONCE], self._unread[_AT_ONCE:]
+                    for table, reading in self._look(part).found.items():
+                        self._take(table, reading)
+            self._trouble = None
+        except SetupError as error:
+            self._left_alone_until = time.monotonic() + _LEFT_ALONE
+            with self._lock:
+                self._disconnect()
+            if str(error) != self._trouble:
+                get_logger().warning("tables without events cannot be read in the source's catalogue", why=str(error))
+            self._trouble = str(error)
+
+    def _not_met(self) -> list[TableId]:
+        """Return the tables there are, have a route and sent no event; forget what was read of those that went."""
+        listed = self._asked(list_tables)
+        known = self._routed
+        self._routed = {table: known[table] if table in known else self._wanted(table) for table in listed}
+        self._early = {table: kept for table, kept in self._early.items() if table in self._routed}
+        met = self._met()
+        return [table for table, is_routed in self._routed.items() if is_routed and table not in met]
+
+    def _take(self, table: TableId, reading: CatalogueReading) -> None:
+        if table not in self._kept:
+            early = self._early.get(table, NOTHING_KEPT)
+            known = early if reading.begun >= early.newest_lsn else NOTHING_KEPT  # of another server, or an older state
+            self._early[table] = Kept(known.with_reading(reading).entries[-_EARLY:])
+            return
+        before = self._kept[table]
+        self._kept[table] = self._added(before, reading)
+        if self._written[table].entries and len(self._kept[table].entries) > len(before.entries):
+            self._write(table)
 
     def _of(self, table: TableId) -> Kept:
         if table not in self._kept:
@@ -141,8 +197,11 @@ class SourceCatalogue:
             return kept
         return kept.with_reading(reading)
 
-    def _ask(self, tables: Callable[[], Collection[TableId]], *, patient: bool) -> dict[TableId, CatalogueReading]:
-        if self._failed is not None and time.monotonic() - self._failed < _ASK_AGAIN:
+    def _is_resting(self) -> bool:
+        return self._failed is not None and time.monotonic() - self._failed < _ASK_AGAIN
+
+    def _ask(self, tables: Collection[TableId], *, patient: bool) -> dict[TableId, CatalogueReading]:
+        if self._is_resting():
             return {}
         deadline = time.monotonic() + _LOCKED_FOR
         try:
@@ -159,16 +218,19 @@ class SourceCatalogue:
             self.problem = None
         return dict(found.found)
 
-    def _look(self, tables: Callable[[], Collection[TableId]]) -> Any:
+    def _look(self, tables: Collection[TableId]) -> Readings:
+        found = self._asked(lambda connection: read_catalogue(connection, tables))
+        self._database = found.database
+        return found
+
+    def _asked(self, question: Callable[[Any], T]) -> T:
         psycopg = load_psycopg("read the catalogue")
         try:
             if self._connection is None:
                 self._connection = self._connect(psycopg)
-            found = read_catalogue(self._connection, tables())
-        except psycopg.Error as error:
+            return question(self._connection)
+        except (psycopg.Error, UnicodeDecodeError) as error:  # names in a database without an encoding are any bytes
             raise SetupError(f"Cannot read the catalogue: {first_line(error)}") from None
-        self._database = found.database
-        return found
 
     def _connect(self, psycopg: Any) -> Any:
         assert self._settings is not None
@@ -177,6 +239,7 @@ class SourceCatalogue:
             self._settings.dsn,
             autocommit=True,
             application_name="cdc_sync",
+            client_encoding="utf8",
             connect_timeout=max(2, round(seconds)),
             options=f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on",
         )

@@ -12,6 +12,7 @@ from cdc_sync.bounds import position_before
 from cdc_sync.context import Context
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split, audit
+from cdc_sync.evidence.catalogue_proof import refuted
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.evidence.continuity import Compared
 from cdc_sync.evidence.kept import Kept
@@ -68,6 +69,7 @@ class TableEvidence:
     ) -> TablePlan:
         """Plan with the evidence; where it stays away too long, without."""
         values = self._values(history, sightings)
+        kept = self._kept(history, sightings)
         planned = partial(
             plan_table,
             history,
@@ -75,7 +77,7 @@ class TableEvidence:
             self.route,
             self._context.target.capabilities,
             logs=self._context.evidence.logs,
-            kept=self._kept(history, sightings),
+            kept=kept,
             values=values,
             names=name_changes(self._context, self.route, history, self.strangers),
             to_the_end=to_the_end,
@@ -91,6 +93,11 @@ class TableEvidence:
         if problem is not None and plan.versions:
             said = f"version {plan.versions[-1].number} was made without a reading of the source's catalogue: {problem}"
             plan = replace(plan, warnings=(*plan.warnings, said))
+        if plan.versions:
+            former = () if history is None else history.versions
+            whole = History(table=self._table, versions=(*former, *plan.versions))
+            warnings = refuted(whole, plan.versions[0].number, kept, self.route.left_out)
+            plan = replace(plan, warnings=(*plan.warnings, *warnings))
         return plan
 
     def _kept(self, history: History | None, sightings: Sequence[Sighting]) -> Kept:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.changepolicy import IGNORED
 from cdc_sync.events import SourcePosition
 from cdc_sync.evidence.renames import ToldRename
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Former, Version
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import NEEDS_RESYNC, Evidence
+from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, Evidence
 from cdc_sync.schema.policy import Policy
 from cdc_sync.tableends import Awaited
 

@@ -52,7 +52,7 @@ _GENERATED_SINCE = 120000
 NAMES_SQL = """
 SELECT current_database(), n.nspname, c.relname
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema'
 """
 SINCE_SQL = """
@@ -98,7 +98,7 @@ class Readings:
 
 
 def list_tables(connection: Any) -> list[TableId]:
-    """Return all tables of the database that a connection is to, those of the server itself left out."""
+    """Return all tables of the database that a connection is to, but the server's own and those that no log has."""
     rows = connection.execute(NAMES_SQL).fetchall()
     return [TableId(database=database, schema=schema, table=table) for database, schema, table in rows]
 
@@ -117,7 +117,7 @@ def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
     asked = sorted(table for table in tables if table.database == database)
     names = [table.schema for table in asked], [table.table for table in asked]
     told = connection.info.server_version >= _GENERATED_SINCE
-    sql = TABLES_SQL.format(generated="a.attgenerated <> ''" if told else "NULL::boolean")
+    sql = TABLES_SQL.format(generated="a.attgenerated <> ''" if told else "false")
     rows = connection.execute(sql, names).fetchall()
     since = connection.execute(SINCE_SQL).fetchone()
     rows = [tuple(_times(row, since)) for row in rows]

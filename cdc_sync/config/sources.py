@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cdc_sync.config.fields import Duration, Properties, Regex, Text, problem
+from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, Text, problem
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
@@ -108,7 +108,7 @@ class Connector(Section):
     decimal_format: Literal["base64", "numeric"] = "base64"
     unavailable_value_placeholder: Text = "__debezium_unavailable_value"
     flattened: Flattened | None = None
-    excluded_columns: tuple[Regex, ...] | None = None
+    excluded_columns: tuple[ColumnRegex, ...] | None = None
 
 
 def _check_no_password(dsn: str, otherwise: str) -> None:

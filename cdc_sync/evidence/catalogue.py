@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cdc_sync.events import Commit, TableId
-from cdc_sync.evidence.column_log import Token, avro_name
+from cdc_sync.evidence.column_log import Token
 
 CLOCK_MARGIN = 1_000
 """Microseconds by which a commit has to lie before an event that does not tell its transaction's number."""
@@ -105,12 +105,6 @@ class CatalogueReading:
     def shows_as(self, other: CatalogueReading) -> bool:
         """Whether another reading shows the same, at another time."""
         return _timeless(self) == _timeless(other)
-
-    def with_avro_names(self) -> CatalogueReading | None:
-        """Return the reading with names as connectors adjust them for Avro; None if two would become one."""
-        adjusted = tuple(replace(item, name=avro_name(item.name)) for item in self.attributes)
-        names = [item.name for item in adjusted if not item.dropped]
-        return replace(self, attributes=adjusted) if len({*names}) == len(names) else None
 
 
 def _timeless(reading: CatalogueReading) -> CatalogueReading:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment
+from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.column_log import Token
 from cdc_sync.evidence.kept import Kept
-from cdc_sync.evidence.laying import Numbers, certain, possible_numbers
+from cdc_sync.evidence.sight import Sight, sight
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import LeftOut
-from cdc_sync.schema.alignment import Proof
+from cdc_sync.schema.alignment import IGNORED, Proof
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 
@@ -36,27 +36,6 @@ class Told:
     renewed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sight:
-    """An event as readings tell it.
-
-    Attributes:
-        tokens: name -> all columns that it can stand for.
-        live, gone: tokens that were there for certain, and were there no more.
-        after: the reading behind it.
-    """
-
-    tokens: Mapping[str, frozenset[Token]]
-    live: frozenset[Token]
-    gone: frozenset[Token]
-    after: CatalogueReading
-
-    def one(self, name: str) -> Token | None:
-        """Return the column that a name stands for, None if it is not certain."""
-        found = self.tokens.get(name, frozenset())
-        return next(iter(found)) if len(found) == 1 else None
-
-
 def prove_by_readings(
     history: History,
     seen: ObservedSchema,
@@ -76,7 +55,7 @@ def prove_by_readings(
     now = _sight(kept, [column.name for column in seen.columns], moment, left_out)
     if now is None:
         return None
-    sights = dict(_sights(history, kept, left_out))
+    sights = dict(_sights(history, kept, left_out if _holds_all_shown(history.versions) else None))
     known = {
         column.id: tokens
         for column in history.head.schema.columns
@@ -89,71 +68,66 @@ def prove_by_readings(
     return Told(proof=comparison.proof(anew=anew, head=head), made_anew=anew, renewed=renewed)
 
 
+def refuted(history: History, since: int, kept: Kept, left_out: LeftOut | None) -> tuple[str, ...]:
+    """Return a warning if what is stated of columns left out is refuted by the first event of a version.
+
+    Args:
+        history: up to the newest version.
+        since: the first version that is looked at.
+        kept: the table's readings.
+        left_out: what is stated.
+    """
+    shown = [version for version in history.versions[since - 1 :] if version.dropped is None]
+    sights = (_sight_of(version, kept, left_out) for version in shown)
+    if not _holds_all_shown(history.versions) or not any(found is not None and found.refutes for found in sights):
+        return ()
+    return (
+        "events leave out columns that connector.excluded_columns does not name, so that less is proven by readings of "
+        "the source's catalogue, and a rename might be proven wrongly; name them there",
+    )
+
+
 def moment_of(version: Version) -> Moment:
     """Return when the first event of a version was written."""
     return Moment(lsn=version.position.parts[-1], commit=version.commit, snapshot=version.snapshot)
 
 
-def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, _Sight]]:
+def _holds_all_shown(versions: Iterable[Version]) -> bool:
+    """Whether a version has all columns that its events show: none whose values the operator wants left out."""
+    return not any(item.kind == IGNORED for version in versions for item in version.evidence)
+
+
+def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[tuple[int, Sight]]:
     """Yield the number of each version in which a column of the newest one was live last, as readings tell it."""
     last = (_last_live(history, column.id) for column in history.head.schema.columns)
     wanted = {version.number for version in last if version is not None}
     for version in history.versions:
-        if version.renamed_from is not None:
-            continue  # its columns were shown under another name, perhaps long before
-        if version.number in wanted | {history.head.number} and version.position.kind == "postgresql":
-            names = [column.name for column in version.schema.live if column.name]
-            found = _sight(kept, names, moment_of(version), left_out)
+        if version.number in wanted | {history.head.number}:
+            found = _sight_of(version, kept, left_out)
             if found is not None:
                 yield version.number, found
 
 
-def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> _Sight | None:
+def _sight_of(version: Version, kept: Kept, left_out: LeftOut | None) -> Sight | None:
+    """Return the first event of a version as readings tell it."""
+    if version.renamed_from is not None or version.position.kind != "postgresql":
+        return None  # its columns were shown under another name, perhaps long before; or it is of another source
+    names = [column.name for column in version.schema.live if column.name]
+    return _sight(kept, names, moment_of(version), left_out)
+
+
+def _sight(kept: Kept, names: Sequence[str], moment: Moment, left_out: LeftOut | None) -> Sight | None:
     around = kept.around(moment)
-    if around is None:
-        return None
-    before, after = around
-    found = _sight_of(before, after, names, moment, left_out)
-    return found or _sight_of(_adjusted(before), _adjusted(after), names, moment, None)
-
-
-def _adjusted(reading: CatalogueReading | None) -> CatalogueReading | None:
-    return None if reading is None else reading.with_avro_names()
-
-
-def _sight_of(
-    before: CatalogueReading | None,
-    after: CatalogueReading | None,
-    names: Sequence[str],
-    moment: Moment,
-    left_out: LeftOut | None,
-) -> _Sight | None:
-    found = None if after is None else certain(before, after, moment)
-    if found is None or after is None:
-        return None
-    possible: Numbers | None = None
-    if left_out is not None:
-        stated = found.with_left_out(left_out, before, after)
-        possible = possible_numbers(stated, after.highest, names)
-    if possible is None:  # it is not stated which columns events leave out, or they do leave out others
-        possible = possible_numbers(found, after.highest, names)
-    if possible is None:
-        return None
-    return _Sight(
-        tokens={name: frozenset(map(after.token, numbers)) for name, numbers in possible.items()},
-        live=frozenset(map(after.token, found.live)),
-        gone=frozenset(map(after.token, found.gone)),
-        after=after,
-    )
+    return None if around is None else sight(*around, names, moment, left_out)
 
 
 def _last_live(history: History, id_: int) -> Version | None:
     """Return the last version that shows a column; None if it was gone before the table had its present name."""
-    shown = (version for version in reversed(history.versions) if any(item.id == id_ for item in version.schema.live))
-    return next(shown, None)
+    shown = (version for version in reversed(history.versions) if version.dropped is None)
+    return next((version for version in shown if any(item.id == id_ for item in version.schema.live)), None)
 
 
-def _last_known(history: History, sights: Mapping[int, _Sight], id_: int) -> frozenset[Token] | None:
+def _last_known(history: History, sights: Mapping[int, Sight], id_: int) -> frozenset[Token] | None:
     version = _last_live(history, id_)
     sight = None if version is None else sights.get(version.number)
     return None if version is None or sight is None else sight.tokens.get(version.schema.column(id_).name)
@@ -163,7 +137,7 @@ class _Comparison:
     """The columns of a schema, as far as they are known, against those of an event."""
 
     def __init__(
-        self, schema: InternalSchema, seen: ObservedSchema, now: _Sight, known: Mapping[int, frozenset[Token]]
+        self, schema: InternalSchema, seen: ObservedSchema, now: Sight, known: Mapping[int, frozenset[Token]]
     ) -> None:
         self._schema = schema
         self._names = [column.name for column in seen.columns]
@@ -178,7 +152,7 @@ class _Comparison:
             for column in self._schema.live
         )
 
-    def proof(self, *, anew: bool, head: _Sight | None) -> Proof:
+    def proof(self, *, anew: bool, head: Sight | None) -> Proof:
         place = {token: index for index, name in enumerate(self._names) if (token := self._now.one(name)) is not None}
         owner = {self._one[column.id]: column.id for column in self._oldest_first() if column.id in self._one}
         same = {
@@ -193,7 +167,7 @@ class _Comparison:
         hidden = {
             id_
             for id_, token in self._one.items()
-            if token in self._now.live and token not in place and not self._schema.column(id_).retired
+            if token in self._now.hidden and not self._schema.column(id_).retired
         }
         new = {index for index in range(len(self._names)) if self._is_new(index, head)}
         for id_ in () if anew else tuple(gone):
@@ -229,7 +203,7 @@ class _Comparison:
             and self._one.get(holder.id, token) == token
         )
 
-    def _is_new(self, index: int, head: _Sight | None) -> bool:
+    def _is_new(self, index: int, head: Sight | None) -> bool:
         """Whether no known column can be this one."""
         tokens = self._now.tokens[self._names[index]]
         if head is not None and head.after.relid == self._now.after.relid:

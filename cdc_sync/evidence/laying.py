@@ -7,11 +7,13 @@ which columns events leave out, a column that was there for certain has to be am
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdc_sync.evidence.catalogue import WIDE_MARGIN, Attribute, CatalogueReading, Moment, Stamp
 from cdc_sync.evidence.column_log import Token
+from cdc_sync.evidence.sent_types import is_sent
 from cdc_sync.naming import LeftOut
 
 
@@ -35,14 +37,32 @@ class Certain:
     kept: frozenset[int]
     shown: frozenset[int] = frozenset()
 
-    def with_left_out(self, left_out: LeftOut, before: CatalogueReading | None, after: CatalogueReading) -> Certain:
-        """Add what follows from which columns the events of the table leave out."""
+    def with_left_out(
+        self, left_out: LeftOut, before: CatalogueReading | None, after: CatalogueReading, names: Sequence[str]
+    ) -> Certain:
+        """Add what follows from which columns the events of the table leave out, for an event of these names."""
         before = before if before is not None and _is_one_table(before, after) else None
-        seen = {number: _seen(left_out, before, after, number) for number in (*self.live, *self.open)}
+        seen = {number: _seen(left_out, before, after, number) for number in self.open}
+        seen |= {number: _seen(left_out, None, after, number) for number in self.live}
+        # A field of the name of one that is left out is another, whose name was adjusted, or refutes what is stated.
+        doubtful = {number for number, name in self.live.items() if seen[number] is False and name in names}
         return replace(
             self,
-            open=tuple(number for number in self.open if seen[number] is not False),
+            live={number: name for number, name in self.live.items() if number not in doubtful},
+            open=tuple(sorted({*(number for number in self.open if seen[number] is not False), *doubtful})),
             shown=frozenset(number for number, is_seen in seen.items() if is_seen),
+        )
+
+    def with_names(self, adjusted: Callable[[str], str]) -> Certain:
+        """Give the columns the names that a connector makes of theirs; where two get one, either may be the field."""
+        live = {number: adjusted(name) for number, name in self.live.items()}
+        held = Counter(live.values())
+        doubtful = frozenset(number for number, name in live.items() if held[name] > 1)
+        return replace(
+            self,
+            live={number: name for number, name in live.items() if number not in doubtful},
+            open=tuple(sorted({*self.open, *doubtful})),
+            kept=self.kept | doubtful,
         )
 
 
@@ -87,7 +107,7 @@ def _seen(left_out: LeftOut, before: CatalogueReading | None, after: CatalogueRe
     excluded = {left_out.holds(after.table, item.name) for item in known}
     if excluded != {False}:
         return False if excluded == {True} else None
-    return True if all(item.generated is False for item in known) else None
+    return True if all(item.generated is False and is_sent(item.type) for item in known) else None
 
 
 def _has_its_name(before: CatalogueReading | None, after: CatalogueReading, moment: Moment) -> bool:
@@ -116,7 +136,8 @@ def possible_numbers(found: Certain, highest: int, names: Sequence[str], *, comp
     """Return which columns each name can stand for, in an event of a moment.
 
     Exact: a number is in the answer if and only if some history of ADD, DROP and RENAME that the readings allow leads
-    over the event with that column under that name.
+    over the event with that column under that name. Where hundreds of columns are uncertain, what has to be shown is
+    not looked at, which leaves less certain.
 
     Args:
         found: what is certain at that moment.
@@ -130,6 +151,8 @@ def possible_numbers(found: Certain, highest: int, names: Sequence[str], *, comp
     """
     if complete:
         found = replace(found, shown=frozenset((*found.live, *found.open)))
+    if (highest + 1 - found.least) * len(found.open) * len(names) > _MOST_STEPS:
+        found = replace(found, shown=frozenset())
     union: list[set[int]] = [set() for _ in names]
     # Which numbers had been given at the event is not known; each answer is one case. Where none has to be among the
     # names, the last case holds all others.
@@ -144,6 +167,9 @@ def possible_numbers(found: Certain, highest: int, names: Sequence[str], *, comp
 
 
 Numbers = Mapping[str, frozenset[int]]
+
+_MOST_STEPS = 20_000_000
+"""Some tenths of a second."""
 
 
 def _laid(found: Certain, given: int, names: Sequence[str]) -> list[set[int]] | None:
@@ -209,7 +235,7 @@ def possible_tokens(
     """Return which columns each name of an event can stand for; see `certain` and `possible_numbers`."""
     found = certain(before, after, moment)
     if found is not None and left_out is not None:
-        found = found.with_left_out(left_out, before, after)
+        found = found.with_left_out(left_out, before, after, names)
     possible = None if found is None else possible_numbers(found, after.highest, names, complete=complete)
     if possible is None:
         return None

@@ -14,6 +14,9 @@ SIDE_COLUMN = "side column"
 NEEDS_RESYNC = "needs resync"
 """Kind of what planning says of a column whose values in existing rows no event tells."""
 
+IGNORED = "ignored"
+"""Kind of what planning says of a column that the source has, and whose values the operator wants left out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:

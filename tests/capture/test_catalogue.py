@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -367,6 +368,72 @@ def test_a_table_with_a_history_from_before_readings_is_decided_without_them_up_
     missed, *rest = catalogue.prepare(T, head, [event]).entries
     assert missed == Missed(lsn=5)
     assert [type(entry) for entry in rest] == [Span]
+    catalogue.close()
+
+
+def test_many_tables_are_read_in_several_questions_and_what_went_is_forgotten(source: Source, tmp_path: Path) -> None:
+    made = [f"create table m{number} (id int)" for number in range(350)]
+    source.run(*made, "create unlogged table u (id int)")
+    settings = Settings(dsn=make_conninfo(source.server.dsn, user="reader"), every="0s")  # type: ignore[arg-type]
+    asked: list[TableId] = []
+
+    def is_wanted(table: TableId) -> bool:
+        asked.append(table)
+        return True
+
+    catalogue = SourceCatalogue(settings, StateStore(str(tmp_path), create=True), is_wanted)
+    catalogue.refresh()
+    source.run("drop table m1", "create table later (id int)")
+    catalogue.refresh()
+    assert Counter(asked).most_common(1)[0][1] == 1, "whether a table has a route is asked once"
+    assert not {"u", "pg_class"} & {table.table for table in asked}
+    read = {name: len(catalogue.kept(replace(T, table=name)).cuts) for name in ("m0", "m1", "m349", "later", "u")}
+    assert read == {"m0": 1, "m1": 0, "m349": 1, "later": 1, "u": 0}
+    catalogue.close()
+
+
+def test_of_a_table_that_sends_no_events_the_newest_readings_are_held(source: Source, tmp_path: Path) -> None:
+    settings = Settings(dsn=make_conninfo(source.server.dsn, user="reader"), every="0s")  # type: ignore[arg-type]
+    catalogue = SourceCatalogue(settings, StateStore(str(tmp_path), create=True), lambda table: table == T)
+    for number in range(104):
+        source.run(f"alter table t rename z{number or ''} to z{number + 1}")
+        catalogue.refresh()
+    assert len(catalogue.kept(T).cuts) == 100
+    catalogue.close()
+
+
+def test_a_name_that_cannot_be_read_keeps_no_table_of_which_events_came_from_being_read(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    """A database without an encoding takes any bytes; names come as text all the same."""
+    dsn = make_conninfo(server.dsn, dbname="plain")
+    with psycopg.connect(server.dsn, autocommit=True) as owner:
+        owner.execute("create database plain encoding 'SQL_ASCII' locale 'C' template template0")
+    plain = replace(T, database="plain")
+    settings = Settings(dsn=dsn, every="0s")  # type: ignore[arg-type]
+    catalogue = SourceCatalogue(settings, StateStore(str(tmp_path), create=True), lambda _: True)
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute('create table t (id int, "naïve" text)'.encode())
+        other = replace(plain, table="other")
+        owner.execute("create table other (id int)")
+        catalogue.refresh()
+        assert len(catalogue.kept(other).cuts) == 1
+        (lsn,) = owner.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone() or (0,)
+        first = catalogue.prepare(plain, None, [Moment(lsn=int(lsn))]).entries
+        assert [names(entry.first) for entry in first if isinstance(entry, Span)] == [{1: "id", 2: "naïve"}]
+        owner.execute(b'create table "n\xe4" (id int)')
+        owner.execute("alter table t add z int")
+        catalogue.refresh()
+        assert catalogue.problem is None
+        assert len(catalogue.kept(plain).cuts) == 2
+        owner.execute("alter table t rename z to y")
+        (lsn,) = owner.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone() or (0,)
+        entries = catalogue.prepare(plain, None, [Moment(lsn=int(lsn))]).entries
+        assert [type(entry) for entry in entries] == [Span] * 3, "the question about a table with events is asked"
+        owner.execute(b'alter table t add "n\xe4" int')
+        later = Moment(lsn=2**49)
+        assert catalogue.prepare(plain, None, [later]).entries[-1] == Missed(lsn=2**49)
+        assert "invalid byte sequence" in str(catalogue.problem)
     catalogue.close()
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
+from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings, refuted
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.naming import LeftOut
+from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.diff import diff
 from tests.schema.tables import known, seen
 
@@ -65,9 +69,11 @@ def kept(*readings: CatalogueReading) -> Kept:
     return found
 
 
-def prove(before: History, after: Kept, *names: str, hour: int = 3) -> Told | None:
+def prove(
+    before: History, after: Kept, *names: str, hour: int = 3, left_out: LeftOut | None = None
+) -> Told | None:  # fmt: skip
     event = moment(hour)
-    return prove_by_readings(before, seen(" ".join(names)), after, at(event.lsn), event)
+    return prove_by_readings(before, seen(" ".join(names)), after, at(event.lsn), event, left_out)
 
 
 def proven(before: History, after: Kept, *names: str) -> Told:
@@ -153,7 +159,47 @@ def test_names_adjusted_for_avro_are_found() -> None:
     both = kept(reading(1, "id@0 a-b@0"), reading(3, "id@0 c-d@2"))
     assert proven(odd, both, "id", "c_d").proof.same == {1: 0, 2: 1}
     clash = kept(reading(1, "id@0 a-b@0 a+b@0"), reading(3, "id@0 c-d@2 c+d@2"))
-    assert prove(odd, clash, "id", "c_d") is None
+    assert proven(odd, clash, "id", "c_d").proof.same == {1: 0}, "either of the two may be left out"
+
+
+def test_a_name_adjusted_for_avro_is_not_laid_on_a_column_that_was_added_later() -> None:
+    """The first reading comes after ADD COLUMN: to a connector that adjusts nothing, my_col would have to be y."""
+    first = reading(3, "id@0 my-col@0 y@2")
+    proof = proven(history("id", "my_col"), kept(first), "id", "my_col", "y").proof
+    assert (proof.same, proof.gone, proof.hidden) == ({1: 0}, {}, {})
+
+
+@pytest.mark.parametrize("shown", ["my_col", "my_u002dcol"])
+def test_where_it_is_stated_that_nothing_is_left_out_an_adjusted_name_is_certain(shown: str) -> None:
+    attributes = (replace(item, type="text", generated=False) for item in reading(3, "id@0 my-col@0 y@2").attributes)
+    told = replace(reading(3, ""), attributes=tuple(attributes))
+    found = prove(history("id", shown), kept(told), "id", shown, "y", left_out=LeftOut())
+    assert found is not None
+    assert (found.proof.same, set(found.proof.new)) == ({1: 0, 2: 1}, {2})
+
+
+def test_a_version_without_columns_that_its_event_showed_says_nothing_of_where_the_others_stood() -> None:
+    """By policy.add_column: ignore it holds id and a of id, n, a; then n and a are renamed m and b."""
+    ignored = Evidence(subject="n", kind="ignored", text="its values are left out")
+    table = History(table=T, versions=(replace(history("id", "a").head, evidence=(ignored,)),))
+    attributes = (replace(item, type="text", generated=False) for item in reading(3, "id@0 m@2 b@2").attributes)
+    told = kept(replace(reading(3, ""), attributes=tuple(attributes)))
+    found = prove(table, told, "id", "m", "b", left_out=LeftOut())
+    assert found is not None
+    assert found.proof.same == {1: 0}
+    assert refuted(table, 1, told, LeftOut()) == ()
+
+
+def test_events_that_leave_out_more_than_is_stated_are_told_of() -> None:
+    attributes = (replace(item, type="text", generated=False) for item in reading(1, "id@0 a@0 z@0").attributes)
+    told = kept(replace(reading(1, ""), attributes=tuple(attributes)))
+    assert refuted(TABLE, 1, told, LeftOut()) == ()
+    shorter = history("id", "z")
+    assert refuted(shorter, 1, told, None) == ()
+    assert refuted(shorter, 1, told, LeftOut((r"public\.t\.a",))) == ()
+    assert refuted(shorter, 2, told, LeftOut()) == ()
+    (warning,) = refuted(shorter, 1, told, LeftOut())
+    assert warning.startswith("events leave out columns that connector.excluded_columns does not name")
 
 
 def test_columns_become_known_at_the_first_event_amid_equal_readings() -> None:
