@@ -6,6 +6,7 @@ One migration is one metadata commit: an Iceberg transaction takes any number of
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,7 @@ class IcebergTarget:
         self._catalog_name = config.catalog.name
         activate(spark)
         self._catalog: Any = self._open_catalog()
+        self._namespaces = threading.Lock()
         self._left: dict[TargetName, tuple[str, ...]] = {}  # what `left_columns` says, until the next migration
 
     @property
@@ -324,14 +326,7 @@ class IcebergTarget:
     def _create(self, name: TargetName, step: CreateTable, stamped: dict[str, str]) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
-        namespace = identifier.namespace()
-        if not catalog.namespaceExists(namespace):
-            try:
-                catalog.createNamespace(namespace)
-            except Py4JJavaError as error:
-                # Another table of the namespace, made at the same time, may have been first.
-                if not catalog.namespaceExists(namespace):
-                    raise self._failure("create", name, error) from error
+        self._make_namespace(name, identifier.namespace())
         if catalog.tableExists(identifier):
             return
         properties = dict(self._config.table_properties) | stamped | {MODE_PROPERTY: step.mode}
@@ -339,6 +334,22 @@ class IcebergTarget:
             create_table(self._jvm, catalog, identifier, step, int(stamped[VERSION_PROPERTY]), properties=properties)
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
+
+    def _make_namespace(self, name: TargetName, namespace: Any) -> None:
+        """Make the namespace if there is none, one at a time.
+
+        A Hive metastore that is asked twice refuses one of the two, and then deletes the folder, if that one made it,
+        with the tables that are in it by then. Source: Hive 2.3 `HMSHandler.create_database_core`.
+        """
+        catalog = self._catalog
+        with self._namespaces:
+            if catalog.namespaceExists(namespace):
+                return
+            try:
+                catalog.createNamespace(namespace)
+            except Py4JJavaError as error:
+                if not catalog.namespaceExists(namespace):  # else another program was first
+                    raise self._failure("create", name, error) from error
 
     def _open_catalog(self) -> Any:
         catalog = self._config.catalog

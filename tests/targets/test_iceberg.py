@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.config import Catalog
+from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
@@ -30,6 +34,7 @@ from cdc_sync.schema.types import (
     StructType,
 )
 from cdc_sync.targets.base import Batch, Target
+from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.targets.merge import merge_statement
 from cdc_sync.targets.stamps import VERSION_PROPERTY
 from tests.targets.conftest import Lake, fresh_name, schema_of
@@ -72,6 +77,36 @@ def _prices(price: DataType, id_: int) -> StructType:
 
 def snapshots(lake: Lake) -> int:
     return lake.session.sql(f"SELECT * FROM {lake.sql_name}.snapshots").count()
+
+
+@pytest.mark.spark
+@pytest.mark.iceberg
+def test_a_namespace_is_made_once_though_many_tables_of_it_are_made_together(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = session.conf.get("spark.sql.catalog.lake.warehouse")
+    assert warehouse is not None
+    target = IcebergTarget(config=TargetConfig(catalog=Catalog(warehouse=warehouse)), spark=session)
+    catalog, asked = target._catalog, []
+
+    class Slow:
+        """The catalog, which takes its time over a namespace."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(catalog, name)
+
+        def createNamespace(self, namespace: Any) -> None:
+            asked.append(str(namespace))
+            time.sleep(0.2)
+            catalog.createNamespace(namespace)
+
+    monkeypatch.setattr(target, "_catalog", Slow())
+    lakes = [Lake(target=target, session=session, name=fresh_name("made_together")) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda lake: lake.create(SCHEMA), lakes))
+
+    assert asked == ["made_together"]
+    assert [lake.rows() for lake in lakes] == [[], [], []]
 
 
 @pytest.mark.spark
