@@ -145,8 +145,10 @@ HUDI_ON_READ = replace(
     # Columns are found by ids in files of any age. A float that was widened would read 0.1 where a rewrite has
     # 0.10000000149011612, and what becomes another kind of type is for the policies to decide, as in every format.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64, Promotion.DECIMAL_PRECISION)),
-    # A member is renamed in no event; records are found by a key that is computed from the key's values.
-    rewritten=frozenset((RenameMember, ChangePrimaryKey)),
+    # Asked for nothing of a struct but a member that a file is older than, a Spark session that nobody set up for it
+    # makes a NULL of the struct, or of the list around it: so new members are written to every file. A member is
+    # renamed in no event; records are found by a key that is computed from the key's values.
+    rewritten=frozenset((AddMember, RenameMember, ChangePrimaryKey)),
     adds_last=False,
 )
 PARQUET = Capabilities(

@@ -9,6 +9,7 @@ from cdc_sync.schema.types import INT32, INT64, STRING, TIMESTAMP_TZ, DataType, 
 Mode: TypeAlias = Literal["upsert", "append"]
 """`upsert`: the table is a copy of the source's. `append`: it is a changelog, which only grows."""
 
+# Only ever append: in Hudi tables whose columns have ids, those of these columns are their places here.
 METADATA: tuple[tuple[str, DataType], ...] = (
     ("_cdc_op", STRING),
     ("_cdc_topic", STRING),

@@ -1,7 +1,7 @@
-"""Hudi, copy-on-write, schema on write: what Presto, Trino and Hive read right as well as Spark.
+"""Hudi, copy-on-write and merge-on-read, in both regimes: schema on write, and schema on read for Spark alone.
 
-Readers of such tables find columns by name, in files that have the columns of the time they were written. So only what
-every reader takes is done in place; everything else replaces all files in one commit, and no old file is read again.
+In the first, readers find columns by name in files that have those of the time they were written; in the second, by ids
+(`hudi_internal`). What the regime's readers take is in place; everything else replaces all files in one commit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cdc_sync.targets.base import Batch, Commit, TargetState
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.hudi_by_id import value_of
-from cdc_sync.targets.hudi_internal import FIRST_ID, anew, fields_of
+from cdc_sync.targets.hudi_internal import anew, field_of, fields_of
 from cdc_sync.targets.hudi_rows import appended, merged, prepared
 from cdc_sync.targets.hudi_schema import KEY, META, held_type
 from cdc_sync.targets.hudi_settings import ON_READ
@@ -221,7 +221,7 @@ class HudiTarget:
             return rows.select(*values) if commit is None else rows.where(F.lit(False)).select(*values)
         then = table.snapshot_at(commit.reference)
         rows = table.rows(commit.reference, then.columns)
-        past = (_past(rows, then, now, column) for column in columns)
+        past = (_past(rows, then, column) for column in columns)
         return rows.select(*(value.alias(value_column(column.id)) for value, column in zip(past, columns, strict=True)))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
@@ -347,15 +347,15 @@ def _lineage(table: HudiTable) -> Lineage:
         yield Entry(reference=instant, marker=marker)
 
 
-def _past(rows: DataFrame, then: Snapshot, now: Snapshot, column: Column) -> SparkColumn:
+def _past(rows: DataFrame, then: Snapshot, column: Column) -> SparkColumn:
     """Return a column's value of an earlier state, members found by their ids where those are known."""
     names = then.stamp.columns
     if column.id not in names:
         return literal(column.initial, column.type)
-    if then.columns.internal is None or now.columns.internal is None or not isinstance(column.type, NESTED):
+    if then.columns.internal is None or not isinstance(column.type, NESTED):
         return _cast(rows, names[column.id], column)
-    (wanted,) = (field for field in fields_of(now.columns.internal) if field["id"] == FIRST_ID + column.id)
-    return value_of(wanted, fields_of(then.columns.internal), held_type(column.type)).cast(to_spark(column.type))
+    held = fields_of(then.columns.internal)
+    return value_of(field_of(column), held, held_type(column.type)).cast(to_spark(column.type))
 
 
 def _cast(rows: DataFrame, name: str, column: Column) -> SparkColumn:

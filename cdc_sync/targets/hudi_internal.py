@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import (
     BinaryType,
     BooleanType,
@@ -45,7 +45,7 @@ def internal_schema(schema: InternalSchema, mode: Mode) -> str:
     behind = METADATA if mode == "append" else ()
     fields = [
         *(_field(number, name, type_) for number, (name, type_) in enumerate(own)),
-        *(_field(FIRST_ID + column.id, column.name, column.type, column.comment) for column in schema.columns),
+        *map(field_of, schema.columns),
         *(_field(len(own) + number, name, type_) for number, (name, type_) in enumerate(behind)),
     ]
     return json.dumps(
@@ -56,6 +56,11 @@ def internal_schema(schema: InternalSchema, mode: Mode) -> str:
             "fields": fields,
         }
     )
+
+
+def field_of(column: Column) -> dict[str, Any]:
+    """Return a column of ours as a field of it."""
+    return _field(FIRST_ID + column.id, column.name, column.type, column.comment)
 
 
 def is_dated(internal: str) -> bool:

@@ -5,8 +5,9 @@ under the name and `suffix`. A file that has that one too shows its values. Wher
 and only ids differ, Hudi's merge of a copy-on-write file takes the rows as they are, old values and all. Where it is a
 member of a struct, Spark's vectorized reader takes the struct for one of another type, and fails. And Spark finds names
 in files in letters of any case. So such a name is looked for in no file. Source: Hudi 1.2.0,
-`InternalSchemaMerger.buildRecordType`, `ParquetSchemaEvolutionUtils.getHadoopConfClone`; the merge was found by
-`tests/targets/test_hudi_on_read.py`.
+`InternalSchemaMerger.buildRecordType`, `ParquetSchemaEvolutionUtils.getHadoopConfClone`. What the merge does was seen
+by `tests/targets/test_hudi_on_read.py`, in `FileGroupReaderBasedMergeHandle`; it fits
+`HoodieAvroUtils.rewriteRecordWithNewSchema`, which returns records as they are where both schemas are equal.
 """
 
 from __future__ import annotations

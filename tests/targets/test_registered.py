@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import HUDI_ON_READ
+from cdc_sync.migrate.migration import migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column
@@ -25,6 +27,7 @@ from cdc_sync.targets.hudi_schema import META
 from cdc_sync.targets.hudi_settings import TABLE_TYPE
 from cdc_sync.targets.metastore import Entry
 from cdc_sync.targets.registered import TABLE, RegisteredTarget
+from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark
@@ -189,3 +192,56 @@ def test_a_table_with_logs_has_hudi_s_two_entries(opened: NewTarget, session: Sp
     target.drop(lake.name)
     assert entry(target, lake.name, "_ro") is None
     assert entry(target, lake.name, "_rt") is None
+
+
+def by_name(session: SparkSession, target: RegisteredTarget) -> SparkSession:
+    """A session of Spark's own, whose catalogue is the metastore of the target: it knows nothing of the tables."""
+    jvm: Any = session._jvm
+    settings = jvm.java.util.HashMap()
+    settings.put("spark.sql.catalogImplementation", "hive")
+    for key in ("javax.jdo.option.ConnectionURL", "hive.metastore.warehouse.dir", "datanucleus.connectionPoolingType"):
+        settings.put(key, target._metastore._conf.get(key))
+    made = jvm.org.apache.spark.sql.SparkSession(session._jsparkSession.sparkContext(), settings)
+    return SparkSession(session.sparkContext, made)
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_tables_whose_columns_have_ids_are_read_by_their_name_alone(
+    kind: str, session: SparkSession, warehouse: Path
+) -> None:
+    target = open_target(
+        TargetConfig(
+            format="hudi",
+            schema_evolution="on_read",
+            readers=("spark",),
+            catalog=Catalog(type="hive", warehouse=str(warehouse)),
+            table_properties={TABLE_TYPE: kind},
+        ),
+        session,
+    )
+    assert isinstance(target, RegisteredTarget)
+    reader = by_name(session, target)
+    assert reader.conf.get("hoodie.schema.on.read.enable", None) is None
+    key, a, b = replace(ID, name="id"), A, Column(id=6, name="b", type=INT32)
+    schema = replace(SCHEMA, columns=(key, a, b), last_column_id=9)
+    lake = Lake(target=target, session=session, name=fresh_name("shop"))
+    lake.create(schema)
+    lake.write(schema, [{"id": 1, "a": 7, "b": 8}], progress=progress(1))
+    changes = (
+        (key, replace(a, name="b"), Column(id=7, name="n", type=INT32)),
+        (key, replace(a, name="c"), Column(id=7, name="n", type=INT32), Column(id=8, name="a", type=INT32)),
+    )
+    for number, (columns, expected) in enumerate(zip(changes, ((1, 7, None), (1, 7, None, None)), strict=True), 1):
+        after = replace(schema, columns=columns)
+        before = version(number, schema)
+        lake.migrate(migration(before, before, version(number + 1, after), capabilities=HUDI_ON_READ), progress(1))
+        schema = after
+        for suffix in ("",) if kind == "COPY_ON_WRITE" else ("_ro", "_rt"):
+            name = f"{lake.name.namespace}.{lake.name.name}{suffix}"
+            reader.catalog.refreshTable(name)
+            found = reader.table(name)
+            assert found.columns[len(META) :] == [column.name for column in columns]
+            assert [tuple(row)[len(META) :] for row in found.collect()] == [expected]
+            named = reader.sql(f"select {columns[1].name} from {name} where {columns[1].name} = 7")
+            assert [tuple(row) for row in named.collect()] == [(7,)]
