@@ -193,9 +193,7 @@ def _laid(found: Certain, given: int, names: Sequence[str]) -> list[set[int]] | 
     return numbers
 
 
-def _gaps(
-    names: Sequence[str], by_name: Mapping[str, int], end: int
-) -> Iterator[tuple[int, int, int, int]]:  # fmt: skip
+def _gaps(names: Sequence[str], by_name: Mapping[str, int], end: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the runs of names whose numbers are not certain: first index, last, and the certain numbers around."""
     first, left = 0, 0
     for index, name in enumerate(names):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column
@@ -10,9 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.quote import quoted
-
-Field = Mapping[str, Any]
-"""A field of `hudi_internal`: `id`, `name` and `type`."""
+from cdc_sync.targets.hudi_internal import Field
 
 
 def value_of(wanted: Field, held: Sequence[Field], type_: T.DataType) -> Column:

@@ -32,6 +32,8 @@ from cdc_sync.schema.types import (
 )
 from cdc_sync.targets.hudi_schema import META, HeldColumns
 
+Field = Mapping[str, Any]
+"""A column or member: `id`, `name` and `type`, which is a text or such a mapping itself."""
 LATEST_SCHEMA = "latest_schema"
 """The key of a commit's extra metadata that holds this. Source: `SerDeHelper.LATEST_SCHEMA`."""
 FIRST_ID = 100
@@ -95,7 +97,7 @@ def versions_of(history: str, oldest: int) -> tuple[str, ...]:
     return tuple(json.dumps(it) for it in versions[places[-1] if places else 0 :])
 
 
-def fields_of(internal: str) -> tuple[Mapping[str, Any], ...]:
+def fields_of(internal: str) -> tuple[Field, ...]:
     """Return the fields of a table, Hudi's own ones too."""
     return tuple(json.loads(internal)["fields"])
 

@@ -12,12 +12,10 @@ by `tests/targets/test_hudi_on_read.py`, in `FileGroupReaderBasedMergeHandle`; i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from cdc_sync.targets.hudi_internal import fields_of
-
-Field = Mapping[str, Any]
+from cdc_sync.targets.hudi_internal import Field, fields_of
 
 
 def misreads(asked: str, held: str, wanted: str) -> bool:

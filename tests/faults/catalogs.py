@@ -43,11 +43,9 @@ class InCatalog(Pipeline):
     catalog: Catalog
 
     @property
-    def text(self) -> str:
-        """Of the pipeline, with the catalog in its target."""
-        embedded, named = "catalog: {warehouse:", f"catalog: {{{self.catalog.settings}, warehouse:"
-        # Without arguments `super` does not find the class that slots have made anew.
-        return str(Pipeline.text.fget(self)).replace(embedded, named)  # type: ignore[attr-defined]
+    def place(self) -> str:
+        """What the configuration says of the catalog."""
+        return f"{self.catalog.settings}, warehouse: '{self.folder}/warehouse'"
 
     def table(self, table: TableId) -> Table:
         """Load a table by the catalog itself."""

@@ -57,7 +57,7 @@ class Pipeline:
 pipeline: {{name: {self.name}, state: '{self.folder}/state'}}
 kafka: {{bootstrap_servers: '{self.servers}', topic_pattern: '{self.prefix}\\..*'}}
 tables: {self.rules}
-target: {{{self.kind}, catalog: {{warehouse: '{self.folder}/warehouse'}}}}
+target: {{{self.kind}, catalog: {{{self.place}}}}}
 {self.settings}
 """
 
@@ -66,6 +66,11 @@ target: {{{self.kind}, catalog: {{warehouse: '{self.folder}/warehouse'}}}}
         if self.format == "hudi_on_read":
             return "format: hudi, schema_evolution: on_read, readers: [spark]"
         return f"format: {self.format}"
+
+    @property
+    def place(self) -> str:
+        """What the configuration says of the catalog."""
+        return f"warehouse: '{self.folder}/warehouse'"
 
     def run(self) -> RunReport:
         return self.run_once(self.config)
