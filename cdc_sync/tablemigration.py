@@ -55,10 +55,7 @@ class TableMigration(TablePartitioning):
         if head.ends_target:
             return  # no target outlives this version, and the next one begins with a version of its own
         if self._stamped is not None and self._stamped > head.number:
-            raise HistoryError(
-                f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "
-                f"{head.number}; restore the pipeline's state folder"
-            )
+            raise self._too_short(self.history)
         for version in stages(self.history, self._stamped, self._context.target.capabilities):
             stop = self._key_clash(version)
             if stop is not None:
@@ -68,6 +65,12 @@ class TableMigration(TablePartitioning):
             self._migrate_to(self.history if version is head else on_the_way)
             if self.pause is not None:
                 return
+
+    def _too_short(self, history: History) -> HistoryError:
+        return HistoryError(
+            f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "
+            f"{history.head.number}; restore the newest copy of the pipeline's state folder"
+        )
 
     def _key_clash(self, version: Version) -> Pause | None:
         """Look whether rows can be found by a key that the versions up to one bring, None if there is none."""

@@ -121,8 +121,25 @@ class TableSync(TableDropping):
 
     @property
     def must_rebuild_history(self) -> bool:
-        """Whether the target holds rows but the history is empty: another pipeline name, or a lost state folder."""
-        return self.history is None and self.progress is not None
+        """Whether the target holds rows of versions that the history does not have: it is read off the topic again.
+
+        Another pipeline name, a lost state folder, or an older one that was brought back. What an older one lacks can
+        be told only if the topics still have all events; else versions that were several would be taken for one.
+        """
+        if self.progress is None:
+            return False
+        return self.history is None or (self._is_ahead and self._has_all_events())
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the target is stamped with a version that the history does not have."""
+        return self._stamped is not None and self._stamped > self._head_number()
+
+    def _has_all_events(self) -> bool:
+        """Whether nothing is gone from the beginnings of the topics that the target was filled from."""
+        topics = self.progress.offsets if self.progress is not None else {}
+        beginnings = self._context.kafka.beginnings(topics)
+        return not any(offset for found in beginnings.values() for offset in found.values())
 
     def _check_ours(self, state: TargetState) -> None:
         if state.version is None:
@@ -176,6 +193,8 @@ class TableSync(TableDropping):
         if due is not None:
             self._let_go(due)
             return  # the next step goes on behind it
+        if self.history is not None and self._is_ahead and not self.must_rebuild_history:
+            raise self._too_short(self.history)
         stop = self._plan_and_record(stretches)
         if stop is not None:
             ranges = self._before(ranges, stop)
@@ -185,7 +204,7 @@ class TableSync(TableDropping):
         if truncate is not None:
             self._advance_to(truncate, ranges, stretches)
             return  # the next step goes on behind it, with what was planned for here
-        rebuilding = not ranges and self._stamped is not None and self._stamped > self._head_number()
+        rebuilding = not ranges and self._is_ahead
         if self.is_gone:
             self._warn_of_late_events(stretches)
         elif self.history is not None and not rebuilding:
@@ -449,7 +468,22 @@ class TableSync(TableDropping):
             columns_since=self._columns_since(self.history),
         )
 
+    def _check_unmoved(self) -> None:
+        """Look whether the target holds the events it held after the last commit, before more are put behind them.
+
+        Raises:
+            TargetError: if not; all of it is read again then.
+        """
+        state = self._context.target.state(self.route.target)
+        held = state.progress.offsets if state is not None and state.progress is not None else {}
+        if held != (self.progress.offsets if self.progress is not None else {}):
+            raise TargetError(
+                f"Cannot write {self.route.target}: it holds other events than after the last commit, for somebody "
+                "restored an earlier state, or another job writes it; the job goes on behind what it holds now"
+            )
+
     def _write(self, plan: WritePlan) -> bool:
+        self._check_unmoved()
         outcome: Outcome = write_range(self._context, plan)
         if outcome.progress is None:
             return False

@@ -144,7 +144,11 @@ class ParquetTable:
             return
         folder = f"{self._warehouse}/{self.name.namespace}.db/{self.name.name}-{uuid.uuid4().hex[:12]}"
         made = self._written(folder, None, stamp)
-        if not self._metastore.create(self.name, self._entry(made)):
+        if self._metastore.create(self.name, self._entry(made)):
+            return
+        # A server that makes an entry and does not hear its own database tries again, and then finds this very entry.
+        there = self._metastore.entry(self.name)
+        if there is None or there.parameters.get(FOLDER) != folder:
             self._files.delete(folder)
 
     def commit(self, now: Snapshot, stamp: Stamp, rows: DataFrame | None) -> None:

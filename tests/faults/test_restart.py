@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
-from tests.faults.pipeline import assert_equal
+from tests.faults.pipeline import Pipeline, assert_equal
 from tests.faults.shop import LostReplies, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
@@ -64,6 +70,58 @@ def test_a_new_pipeline_name_meets_an_alter_before_it_has_read_anything(
 
     assert_equal(again, *shop.tables)
     assert {status.version for status in again.statuses().values()} == {1, 3}
+
+
+class TestAnOlderStateFolder:
+    """It is brought back after the tables went on, and more has come since."""
+
+    def test_what_it_lacks_is_read_off_the_topic_again(self, pipeline: NewPipeline, produce: Produce) -> None:
+        shop, lake = _with_an_older_folder("older", pipeline, produce)
+        shop.orders.rename_column("amount", "price")
+        shop.orders.insert(id=61, customer="the newest")
+        shop.send()
+
+        lake.run()
+
+        assert {status.state for status in lake.statuses().values()} == {"running"}
+        assert_equal(lake, *shop.tables)
+        whole = lake.named("whole")
+        whole.run()
+        assert whole.history_files() == lake.history_files(), "as if it had never been gone"
+
+    def test_nothing_is_guessed_where_the_topic_has_not_all_of_it(
+        self, pipeline: NewPipeline, produce: Produce, kafka: KafkaServer
+    ) -> None:
+        shop, lake = _with_an_older_folder("expired", pipeline, produce)
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        place = TopicPartition(shop.orders.topic, 0, 1)
+        admin.delete_records([place])[place].result()
+        # As many changes as bring the history to the target's number, whatever they are.
+        for number in range(4):
+            shop.orders.add_column(column(f"more{number}", TEXT))
+            shop.orders.insert(id=70 + number)
+        shop.send()
+        before = lake.history_files()
+
+        lake.run()
+
+        found = lake.statuses()["orders"]
+        assert found.state == "failing"
+        assert "restore the newest copy of the pipeline's state folder" in str(found.reason)
+        assert lake.history_files() == before, "nothing was recorded"
+
+
+def _with_an_older_folder(prefix: str, pipeline: NewPipeline, produce: Produce) -> tuple[Shop, Pipeline]:
+    shop, lake = Shop(prefix, produce), pipeline(prefix)
+    shop.open()
+    lake.run()
+    root, copy = Path(lake.config.pipeline.root), lake.folder / "copy"
+    shutil.copytree(root, copy)
+    shop.alter()
+    lake.run()
+    shutil.rmtree(root)
+    shutil.copytree(copy, root)
+    return shop, lake
 
 
 @pytest.mark.parametrize("change", [Shop.grow, Shop.trade, Shop.alter], ids=["append", "merge", "migration"])

@@ -137,6 +137,40 @@ def test_a_reply_that_is_lost_is_looked_up(lake: Lake, monkeypatch: pytest.Monke
     assert [row["Id"] for row in lake.rows()] == [1]
 
 
+def test_a_table_whose_making_was_answered_by_there_is_one_keeps_its_folder(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server makes the entry, does not hear so from its database, tries again and finds it."""
+    real = Metastore.create
+
+    def create(self: Metastore, name: TargetName, entry: Entry) -> bool:
+        assert real(self, name, entry)
+        return real(self, name, entry)
+
+    monkeypatch.setattr(Metastore, "create", create)
+    lake.create(SCHEMA)
+    lake.write(SCHEMA, [{"Id": 1, "a": 2, "b": "x"}], progress=progress(1))
+
+    assert read_by_arrow(location(lake)) == [{"Id": 1, "a": 2, "b": "x"}]
+
+
+def test_the_folder_of_a_table_that_somebody_else_made_first_is_not_left(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, theirs = Metastore.create, []
+
+    def create(self: Metastore, name: TargetName, entry: Entry) -> bool:
+        folder = f"{entry.parameters['cdc_sync.folder']}-theirs"
+        theirs.append(replace(entry, parameters={**entry.parameters, "cdc_sync.folder": folder}))
+        assert real(self, name, theirs[0])
+        return real(self, name, entry)
+
+    monkeypatch.setattr(Metastore, "create", create)
+    lake.create(SCHEMA)
+
+    assert not location(lake).parent.exists()
+
+
 def test_what_another_writer_did_is_not_undone(lake: Lake) -> None:
     assert isinstance(lake.target, ParquetTarget)
     lake.create(SCHEMA)
