@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.targets.iceberg import IcebergTarget
