@@ -197,7 +197,8 @@ def event_schema(value: ConnectSchema, key: ConnectSchema | None) -> EventSchema
     if replace(before, field=None) != replace(after, field=None):
         raise WireError("Cannot read envelope: `before` and `after` have different columns")
     columns = tuple(wire_column(member) for member in after.members)
-    return EventSchema(columns=columns, key=key_columns(key, columns), envelope_name=value.name or "")
+    names = key_columns(key, columns)
+    return EventSchema(columns=columns, key=names, record_key=names, envelope_name=value.name or "")
 
 
 ROUTER_FIELD = "__dbz__physicalTableIdentifier"
