@@ -237,3 +237,51 @@ def test_a_record_without_a_key_among_others_is_met_under_a_declared_key(
     status = lake.statuses()["t"]
     assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@4")
     assert "the records have no key" in str(status.reason)
+
+
+def test_a_delete_of_key_zero_goes_on_once_the_key_is_declared(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-zero")
+    table = _table(lake, full_identity=True)
+    table.insert(id=0, code="Z", v=1)
+    table.delete({"id": 0})
+    table.insert(id=0, code="Z")
+    table.delete({"id": 0})
+    table.update({"id": 1}, v=10)
+    produce(table.topic, table.records)
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@8")
+    assert "a delete names the key 0" in str(status.reason)
+    assert "declare a `key`" in str(status.remedy)
+
+    lake = pipeline("keys-zero", rules="[{pattern: '.*', key: [id]}]")
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)
+
+
+def test_a_delete_that_holds_an_index_goes_on_once_its_columns_are_declared(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    lake = pipeline("keys-index")
+    table = _table(lake)
+    deleted, tombstone = table.delete({"id": 2})
+    assert deleted.key is not None
+    assert deleted.value is not None
+    key = deleted.key.replace(b'{"id":2}', b'{"id":0}')
+    value = deleted.value.replace(b'"before":{"id":2,"code":""', b'"before":{"id":0,"code":"B"')
+    assert (key, value) != (deleted.key, deleted.value)
+    produce(table.topic, table.records[:-2])
+    produce(table.topic, [replace(deleted, key=key, value=value), replace(tombstone, key=key)])
+    produce(table.topic, table.update({"id": 1}, v=10))
+    lake.run()
+
+    assert (lake.statuses()["t"].state, lake.statuses()["t"].paused_at) == ("paused", f"{table.topic}[0]@4")
+
+    lake = pipeline("keys-index", rules="[{pattern: '.*', key: [code]}]")
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)
