@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from cdc_sync.debezium.conversions import WireColumn, WireStruct, WireVariableDecimal, logical_type
 from cdc_sync.spark.changelog import proving, whole_before
-from cdc_sync.spark.conditions import all_of, any_or_false
+from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.decode import decoder, raw_type
 from cdc_sync.spark.groups import Group, before_beside_key
@@ -28,7 +28,7 @@ Check: TypeAlias = tuple[tuple[object, ...], Column | None]
 
 
 def key_is_made_up(group: Group, converter: Converter) -> Check:
-    """Return whether a delete's record key may be made up: REPLICA IDENTITY USING INDEX need not hold it.
+    """Return whether a delete's record key may be made up in part: REPLICA IDENTITY USING INDEX need not hold it all.
 
     Such a `before` still holds the real values of the index, which a default identity never does. A row that is really
     found by 0 or '' looks the same under FULL, unless a value in a column that accepts NULL proves that the image is
@@ -41,7 +41,7 @@ def key_is_made_up(group: Group, converter: Converter) -> Check:
     if not converter.may_make_up_values or not key or not others:
         return (), None
     whole = whole_before(read, schema.key, lambda column: group.layout.before(column.field))
-    made_up = all_of(_may_be_made_up(group, column) for column in key)
+    made_up = any_or_false([_may_be_made_up(group, column) for column in key])
     condition = (group.layout.op() == "d") & made_up & any_or_false(_real(group, others)) & ~whole
     return (schema.key, _told_by(read)), condition
 

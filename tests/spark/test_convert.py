@@ -166,6 +166,14 @@ def test_a_key_the_connector_made_up_is_found(session: SparkSession) -> None:
     assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
 
 
+def test_a_key_the_connector_made_up_in_part_is_found(session: SparkSession) -> None:
+    t = table(column("part", INT32, optional=False), column("a", TEXT, optional=False), key=("part", "id"))
+    t.insert(id=0, part=5, a="x")
+    (deleted, _) = t.delete({"id": 0})
+    by_index = changed(deleted, b'"part":5,"a":""}', b'"part":5,"a":"real"}')
+    assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
+
+
 def test_a_value_in_a_column_that_accepts_null_proves_that_a_key_of_zero_is_real(session: SparkSession) -> None:
     t = table(column("a", TEXT, optional=False), column("n", INT32), full_identity=True)
     for n in (7, None):
