@@ -29,6 +29,7 @@ from cdc_sync.planversion import Given, Waits, first_version, next_version
 from cdc_sync.refused import (
     Refused,
     recreated_before,
+    refused_record_key,
     unreadable,
 )
 from cdc_sync.schema.alignment import IGNORED, SIDE_COLUMN
@@ -125,6 +126,8 @@ def plan_table(
         outcome: Version | Refused | Waits | None = _to_come_here(given, history, sighting)
         if outcome is None:
             outcome = unreadable(sighting, seen, route, capabilities)
+        if outcome is None and history is not None and route.key is not None and not route.append:
+            outcome = refused_record_key(history.record_key, sighting)
         if outcome is None and history is None:
             outcome = first_version(sighting, seen, given.kept)
         elif outcome is None and history is not None:
@@ -133,6 +136,8 @@ def plan_table(
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
                 outcome = Refused(reason=clash.reason, remedy=clash.remedy)
+            elif route.key is not None:
+                outcome = replace(outcome, record_key=sighting.schema.record_key)
         match outcome:
             case Refused(reason=reason, remedy=remedy):
                 refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)

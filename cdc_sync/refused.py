@@ -61,20 +61,18 @@ def unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilit
 
 
 def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refused | None:
-    """Refuse a table whose rows cannot be found: there is no key, and whole rows cannot be compared."""
-    if seen.key or route.append:
+    """Refuse a table whose rows cannot be found: no key, and whole rows cannot be compared or come in no order."""
+    if route.append:
+        return None
+    if sighting.partitions > 1 and (route.key is not None or not seen.key):
+        return _unordered(sighting, seen)
+    if seen.key:
         return None
     remedy = "declare `key` or `mode: append` for the table"
     if sighting.opaque_key:
         return Refused(
             reason="the record keys carry no schema, so it is not known which columns identify a row",
             remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
-        )
-    if sighting.partitions > 1:
-        return Refused(
-            reason=f"the table has no key, and the topic has {sighting.partitions} partitions: a row's events come in "
-            "any of them, in no order",
-            remedy=f"give the topic one partition and snapshot the table again, or {remedy}",
         )
     for column in seen.columns:
         if not can_compare(column.type):
@@ -84,6 +82,37 @@ def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refus
                 remedy=f"give it a primary key at the source and snapshot it again, or {remedy}",
             )
     return None
+
+
+def _unordered(sighting: Sighting, seen: ObservedSchema) -> Refused | None:
+    """Refuse a table whose record keys do not bring all events of a row into one of several partitions.
+
+    Kafka Connect chooses the partition by the record key. Events of one declared key have one record key, and so come
+    in one partition, exactly if all columns of the record key are among those declared.
+    """
+    record_key = sighting.schema.record_key
+    if record_key and set(record_key) <= set(seen.key):
+        return None
+    several = f"the topic has {sighting.partitions} partitions: a row's events come in any of them, in no order"
+    one = "give the topic one partition"
+    again = "snapshot the table again into a new target; or declare `mode: append` for the table"
+    if sighting.opaque_key:
+        return Refused(
+            reason=f"the record keys carry no schema, so it is not known which columns they are of, and {several}",
+            remedy=f"set key.converter.schemas.enable=true in the connector or {one}, and {again}",
+        )
+    routed = "set message.key.columns in the connector (Postgres: with REPLICA IDENTITY FULL)"
+    if not record_key:
+        return Refused(
+            reason=f"the records have no key, and {several}",
+            remedy=f"{one} or {routed} to columns that identify a row, and {again}",
+        )
+    record, declared = ", ".join(record_key), ", ".join(seen.key)
+    return Refused(
+        reason=f"the record key ({record}) has columns that the declared `key` ({declared}) has not, and {several}",
+        remedy=f"{one} or {routed} to columns of the declared `key`, or declare a `key` that has all columns of the "
+        f"record key, or none, and {again}",
+    )
 
 
 def refused_key(
@@ -101,12 +130,28 @@ def refused_key(
                 what = f"key column {before.column(id_).name!r} changed"
             case _:
                 continue
-        return Refused(
-            reason=f"{what}, and the topic has {sighting.partitions} partitions: rows of one key now come in two of "
-            "them, in no order",
-            remedy="give the topic one partition and snapshot the table again into a new target",
-        )
+        return _moved(what, sighting)
     return None
+
+
+def refused_record_key(before: tuple[str, ...] | None, sighting: Sighting) -> Refused | None:
+    """Refuse another record key than before under a declared key, for it sends rows to another partition.
+
+    Args:
+        before: names of the record key's columns, None if they are not known.
+    """
+    after = sighting.schema.record_key
+    if before is None or before == after or sighting.partitions == 1:
+        return None
+    return _moved(f"the record key changed from ({', '.join(before)}) to ({', '.join(after)})", sighting)
+
+
+def _moved(what: str, sighting: Sighting) -> Refused:
+    return Refused(
+        reason=f"{what}, and the topic has {sighting.partitions} partitions: rows of one key now come in two of them, "
+        "in no order",
+        remedy="give the topic one partition and snapshot the table again into a new target",
+    )
 
 
 def refused_change(changes: tuple[SchemaChange, ...], before: InternalSchema) -> Refused | None:

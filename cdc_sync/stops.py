@@ -52,14 +52,16 @@ def cut_at_stops(
 
 _REASONS = {
     KEY_IS_FALLBACK: (
-        "a delete names the key 0 or '', which the connector makes up under REPLICA IDENTITY USING INDEX",
-        "declare the index's columns as `key` of the table, or set REPLICA IDENTITY DEFAULT or FULL at the source; "
-        "then snapshot it again",
+        "a delete names the key 0, '', false or a default, and nothing in it tells whether a row has that key or the "
+        "connector made it up, as it does under REPLICA IDENTITY USING INDEX",
+        "declare a `key` for the table, which says that its columns are real: those of its own key if REPLICA IDENTITY "
+        "is FULL, the index's if it is USING INDEX",
     ),
     NO_IMAGE: (
-        "the table has no key, and an event does not hold the row before the change, so no row can be found by it",
-        "set REPLICA IDENTITY FULL at the source, or declare `key` or `mode: append` for the table, then snapshot it "
-        "again",
+        "an event does not hold the row before the change, or not the columns that rows are found by: the table has no "
+        "key, or a declared one that the replica identity does not hold",
+        "set REPLICA IDENTITY FULL at the source, or declare a `key` that the replica identity holds or `mode: append` "
+        "for the table; then snapshot it again into a new target",
     ),
     AMBIGUOUS_NULL: (
         "a value equals its nullable column's default, and this connector sends NULL as the default",

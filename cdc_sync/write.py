@@ -21,7 +21,6 @@ from cdc_sync.aside import set_aside
 from cdc_sync.bounds import Lsns, highest_lsns, last_sources, only_creates, progress_after, seen_before
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
-from cdc_sync.debezium.forms import Opaque
 from cdc_sync.errors import TargetError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
@@ -124,7 +123,7 @@ def converters_for(
         for reading in readings(history, item.schema, item.fingerprint, at):
             found.append(
                 Converter(
-                    key_form=item.key_form if route.key is None else Opaque(),
+                    key_form=item.key_form,
                     value_form=item.value_form,
                     table=history.table,
                     schema=schema,

@@ -7,6 +7,7 @@ Source of the form: Apache Kafka, `JsonConverter` with `schemas.enable=true`; De
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -197,7 +198,20 @@ def event_schema(value: ConnectSchema, key: ConnectSchema | None) -> EventSchema
     if replace(before, field=None) != replace(after, field=None):
         raise WireError("Cannot read envelope: `before` and `after` have different columns")
     columns = tuple(wire_column(member) for member in after.members)
-    return EventSchema(columns=columns, key=key_columns(key, columns), envelope_name=value.name or "")
+    names = key_columns(key, columns)
+    return EventSchema(
+        columns=columns,
+        key=names,
+        record_key=names,
+        envelope_name=value.name or "",
+        connector=_connector(value.member("source")),
+    )
+
+
+def _connector(source: ConnectSchema | None) -> str | None:
+    """Return the connector that a source block is of, told by its name: `io.debezium.connector.mysql.Source`."""
+    found = re.fullmatch(r"io\.debezium\.connector\.(\w+)\.Source", (source.name if source else None) or "")
+    return found[1] if found else None
 
 
 ROUTER_FIELD = "__dbz__physicalTableIdentifier"

@@ -139,7 +139,8 @@ class FlattenedSchema:
             WireError: if the key is not a struct.
         """
         columns = tuple(wire_column(member) for member in self.columns)
-        return EventSchema(columns=columns, key=key_columns(key, columns), envelope_name=self.name)
+        names = key_columns(key, columns)
+        return EventSchema(columns=columns, key=names, record_key=names, envelope_name=self.name)
 
 
 def is_row(value: ConnectSchema) -> bool:

@@ -71,6 +71,11 @@ class History:
         """The newest version at which a table of another name came under this one, None if none ever did."""
         return next((version for version in reversed(self.versions) if version.renamed_from is not None), None)
 
+    @property
+    def record_key(self) -> tuple[str, ...] | None:
+        """The newest record key that is recorded, see `Version.record_key`; None if none is."""
+        return next((item.record_key for item in reversed(self.versions) if item.record_key is not None), None)
+
     def version(self, number: int) -> Version:
         """Return one version.
 

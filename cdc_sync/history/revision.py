@@ -47,6 +47,7 @@ class Version:
         dropped: the source table was dropped here, or got another name, and what becomes of its target; no event shows
             it, so `kafka` is the record that tells of it, and the columns stay those of before. None elsewhere.
         renamed_to: the table's name from here on, where `dropped` is `rename`.
+        record_key: names of the record key's columns in that event, where rows are found by another, declared key.
         renamed_from: the table came under this name here, with its columns, their ids and its target; nothing of this
             history before counts any more. None elsewhere.
     """
@@ -66,6 +67,7 @@ class Version:
     dropped: Dropped | None = None
     renamed_to: TableId | None = None
     renamed_from: Former | None = None
+    record_key: tuple[str, ...] | None = None
 
     @property
     def ends_target(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -83,12 +83,17 @@ def whole_before(columns: Iterable[WireColumn], key: Iterable[str], before: Call
     names = set(key)
     if not names:
         return F.lit(True)
-    proofs = [
-        before(column).isNotNull()
-        for column in columns
-        if column.optional and column.default is None and not column.suspect_default and column.name not in names
-    ]
+    proofs = [before(column).isNotNull() for column in proving(columns, names)]
     return F.coalesce(any_of(proofs), F.lit(False)) if proofs else F.lit(False)
+
+
+def proving(columns: Iterable[WireColumn], key: Container[str]) -> list[WireColumn]:
+    """Return the columns whose values prove that `before` is the whole row, see `whole_before`."""
+    return [
+        column
+        for column in columns
+        if column.optional and column.default is None and not column.suspect_default and column.name not in key
+    ]
 
 
 def _value(column: TableColumn, whole: Column) -> Column:

@@ -18,6 +18,11 @@ def any_of(conditions: Iterable[Column]) -> Column:
     return first
 
 
+def any_or_false(conditions: Iterable[Column]) -> Column:
+    """Return whether any condition is known to hold; false if there is none."""
+    return F.coalesce(any_of([F.lit(False), *conditions]), F.lit(False))
+
+
 def all_of(conditions: Iterable[Column]) -> Column:
     """Return whether every condition holds; there must be one."""
     first, *others = conditions

@@ -36,6 +36,15 @@ class Converter:
     to_position: SourcePosition | None = None
 
     @property
+    def may_make_up_values(self) -> bool:
+        """Whether `before` may have 0, '' or a default where the connector knows no value and NULL is not allowed.
+
+        Only the Postgres connector knows less than the whole row, as the table's replica identity has it. A connector
+        that is not known may be any.
+        """
+        return self.flattened is None and self.schema.connector in (None, "postgresql")
+
+    @property
     def wire_format(self) -> Literal["json", "avro"]:
         """How payloads are written."""
         return "avro" if isinstance(self.value_form, AvroBody) else "json"

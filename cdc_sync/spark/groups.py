@@ -14,6 +14,7 @@ from cdc_sync.debezium.forms import AvroBody, Document, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
+from cdc_sync.spark.changelog import proving
 from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
@@ -384,9 +385,25 @@ def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn],
     needed = [column for column in converter.schema.columns if column.name in names]
     if decoding.images:
         return needed, needed
-    # Columns that are not optional tell whether a delete's key was made up, see `problems`.
-    before = [item for item in converter.schema.columns if item.name in converter.schema.key or not item.optional]
-    return needed, before
+    return needed, before_beside_key(converter)
+
+
+_PROOFS = 4
+"""A value in one column proves that the image is whole; every update would have those of more read."""
+
+
+def before_beside_key(converter: Converter) -> list[WireColumn]:
+    """Return the columns that are read of the row before the change where full images are not asked for.
+
+    Besides the key those that tell whether a delete's key was made up, see `images`.
+    """
+    schema = converter.schema
+    key = [column for column in schema.columns if column.name in schema.key]
+    if not converter.may_make_up_values:
+        return key
+    read = {entry.name for entry in converter.projection.columns if isinstance(entry, FromColumn)}
+    proofs = proving((column for column in schema.columns if column.name in read), schema.key)[:_PROOFS]
+    return [column for column in schema.columns if column in key or not column.optional or column in proofs]
 
 
 def _both(one: WireColumn | None, other: WireColumn) -> WireColumn | None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, logical_type
+from cdc_sync.debezium.conversions import logical_type
 from cdc_sync.spark.casting import is_lost
 from cdc_sync.spark.changelog import whole_before
-from cdc_sync.spark.conditions import all_of, any_of, first_of
+from cdc_sync.spark.conditions import any_of, any_or_false, first_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.declared import not_as_declared
-from cdc_sync.spark.decode import does_not_convert, raw_type
+from cdc_sync.spark.decode import does_not_convert
 from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
+from cdc_sync.spark.images import Check, key_is_made_up, no_image
 from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import literal
 
@@ -27,9 +26,10 @@ TRUNCATE = "truncate"
 """Problem: the event is no row; the table is emptied at its place, between two writes."""
 PLACEHOLDER_FOUND = "placeholder"
 KEY_IS_FALLBACK = "key_is_fallback"
+"""Problem: a delete whose record key the connector may have made up."""
 AMBIGUOUS_NULL = "ambiguous_null"
 NO_IMAGE = "no_image"
-"""Problem: a table without a key, and the event does not hold the row before the change."""
+"""Problem: the event does not hold the row before the change, or not the declared key of it."""
 NO_ROWS = (UNKNOWN_SCHEMA, TRUNCATE)
 """Problems of records that hold no row of the table; where they are not known to, the range is surveyed first."""
 PAUSING = (KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
@@ -64,15 +64,16 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
         checks.append((op == "t", TRUNCATE))
         checks.append((~op.isin("c", "u", "d", "r"), UNKNOWN_OPERATION))
         if decoding.images:
-            checks += _of_members(group, _no_image, NO_IMAGE)
+            checks += _of_members(group, no_image, NO_IMAGE)
         checks += _of_members(group, _key_is_null, NO_KEY)
-        checks += _of_members(group, _key_is_made_up, KEY_IS_FALLBACK)
+        if not decoding.images:
+            checks += _of_members(group, key_is_made_up, KEY_IS_FALLBACK)
     if not decoding.keep_unchanged:
         left_out = [group.placeholder(column.name) for column in group.columns.values()]
         found = [condition for condition in left_out if condition is not None]
         if found:
             may_leave_out = op.isin("u", "c") if layout.tells_operation else op != "d"
-            checks.append((may_leave_out & _any(found), PLACEHOLDER_FOUND))
+            checks.append((may_leave_out & any_or_false(found), PLACEHOLDER_FOUND))
         if untold:
             checks.append((F.col(READING).isin(*untold) & group.is_update(), PLACEHOLDER_FOUND))
     if decoding.refuse_ambiguous_null:
@@ -83,11 +84,7 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
     return first_of((condition, F.lit(text)) for condition, text in checks)
 
 
-_Check: TypeAlias = tuple[tuple[object, ...], Column | None]
-"""A condition, None if there is nothing to check, and what tells it from those of other converters."""
-
-
-def _of_members(group: Group, of: Callable[[Group, Converter], _Check], problem: str) -> list[tuple[Column, str]]:
+def _of_members(group: Group, of: Callable[[Group, Converter], Check], problem: str) -> list[tuple[Column, str]]:
     """Return a check for each different condition, guarded by the forms it is for where those are not all."""
     conditions: dict[tuple[object, ...], list[int]] = {}
     made: dict[tuple[object, ...], Column] = {}
@@ -109,70 +106,21 @@ def whole_before_of(group: Group) -> Column:
     return any_of([F.lit(False), *(F.coalesce(condition, F.lit(False)) for condition, _ in found)])
 
 
-def _whole_before(group: Group, converter: Converter) -> _Check:
+def _whole_before(group: Group, converter: Converter) -> Check:
     columns = [column for column in converter.schema.columns if column.field in group.columns]
     key = tuple((column.field, column.optional, column.default is None) for column in columns)
     return key, whole_before(columns, converter.schema.key, lambda column: group.layout.before(column.field))
 
 
-def _no_image(group: Group, converter: Converter) -> _Check:
-    """Return whether the row before the change is missing where it alone can say which row is meant.
-
-    Without a key that is every update and delete. Under a declared key it is a delete whose key columns are NULL: the
-    replica identity does not hold them.
-    """
-    op, key = group.layout.op(), converter.schema.key
-    if not key:
-        return (), op.isin("u", "d") & ~F.coalesce(group.layout.has_before(), F.lit(False))
-    known = [group.layout.before(group.field_of(name)).isNull() for name in key if group.has(name)]
-    return key, (op == "d") & _any([F.lit(False), *known])
-
-
-def _key_is_null(group: Group, converter: Converter) -> _Check:
+def _key_is_null(group: Group, converter: Converter) -> Check:
     key = converter.schema.key
     if not key:
         return (), None
     missing = [F.lit(True)] if not all(group.has(name) for name in key) else []
-    return key, _any([*missing, *(group.raw(group.field_of(name)).isNull() for name in key if group.has(name))])
+    return key, any_or_false([*missing, *(group.raw(group.field_of(name)).isNull() for name in key if group.has(name))])
 
 
-def _key_is_made_up(group: Group, converter: Converter) -> _Check:
-    """Return whether a delete's key is made up: REPLICA IDENTITY USING INDEX sends 0 or '' for key columns.
-
-    Such a `before` still holds the real values of the index's NOT NULL columns, which a default identity never
-    does (Debezium, Postgres `JdbcValueConverters.convertValue`).
-    """
-    schema = converter.schema
-    key = [column for column in schema.columns if column.name in schema.key]
-    others = [column for column in schema.columns if not column.optional and column.name not in schema.key]
-    if not others or not key or converter.flattened is not None:
-        return (), None
-    made_up = [_is_fallback(group, column) for column in key]
-    real = [~_is_fallback(group, column) for column in others]
-    condition = (group.layout.op() == "d") & all_of(made_up) & _any(real)
-    return (schema.key, tuple(column.field for column in others)), condition
-
-
-def _is_fallback(group: Group, column: WireColumn) -> Column:
-    """Whether a NOT NULL value is what Debezium sends when it has none: 0, '', false or the epoch."""
-    raw = group.layout.before(column.field)
-    kind = raw_type(column.wire, group.wire_format, group.decoding)
-    if isinstance(kind, T.BinaryType):
-        zero = raw.isin(bytearray(), bytearray(1))  # no bytes, or the number 0
-    elif isinstance(kind, T.StringType):
-        zero = raw.isin("", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z")
-    elif isinstance(kind, T.BooleanType):
-        zero = ~raw
-    elif isinstance(kind, (T.ArrayType, T.MapType)):
-        zero = F.size(raw) == 0
-    elif isinstance(kind, T.StructType):
-        zero = raw.isNull()
-    else:
-        zero = raw == 0
-    return F.coalesce(zero, F.lit(True))
-
-
-def _ambiguous_null(group: Group, converter: Converter) -> _Check:
+def _ambiguous_null(group: Group, converter: Converter) -> Check:
     """Find values equal to the default of a nullable column where the converter replaces NULL by the default.
 
     That it does shows in `source.snapshot`: unset in streaming, so its default "false" appears only then.
@@ -190,7 +138,7 @@ def _ambiguous_null(group: Group, converter: Converter) -> _Check:
         for column in columns
     ]
     key = tuple((column.name, column.default) for column in columns)
-    return key, (group.layout.source("snapshot") == "false") & _any(equal)
+    return key, (group.layout.source("snapshot") == "false") & any_or_false(equal)
 
 
 def _lost(group: Group) -> list[tuple[Column, str]]:
@@ -221,7 +169,3 @@ def _uncast(group: Group, casts: Casts) -> list[tuple[Column, str]]:
             left_out = None if before else group.left_out(entry.name)
             found.append((lost if left_out is None else lost & ~left_out, LOST + entry.name))
     return found
-
-
-def _any(conditions: Sequence[Column]) -> Column:
-    return F.coalesce(any_of(conditions), F.lit(False))

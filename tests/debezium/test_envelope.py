@@ -174,8 +174,16 @@ def test_an_event_schema_has_the_columns_of_after_and_the_key_in_key_order() -> 
     assert [column.name for column in observed(schema).columns] == ["id", "amount"]
     assert schema.key == ("amount", "id")
     assert schema.columns[1].comment == "in euro"
-    assert schema.envelope_name == "s.t.Envelope"
+    assert schema.record_key == schema.key
+    assert (schema.envelope_name, schema.connector) == ("s.t.Envelope", "postgresql")
     assert event_schema(envelope_schema("s.t", [ID]), None).key == ()
+
+
+def test_the_connector_is_not_known_where_the_source_block_has_another_name() -> None:
+    good = envelope_schema("s.t", [ID])
+    named = [replace(part, name="a.Source" if part.field == "source" else part.name) for part in good.members]
+    for members in (named, [part for part in good.members if part.field != "source"]):
+        assert event_schema(replace(good, members=tuple(members)), None).connector is None
 
 
 def test_an_envelope_without_two_equal_row_structs_is_refused() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from cdc_sync import commands, refused
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -155,6 +156,131 @@ def test_a_column_that_all_rows_read_the_same_in_joins_the_key(
     table.delete({"id": 2, "part": 1})
     table.insert(id=1, part=2, code="A", v=5)
     send()
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)
+
+
+@pytest.mark.parametrize("is_running", [True, False], ids=["running already", "met now"])
+def test_a_declared_key_pauses_where_records_without_a_key_come_in_several_partitions(
+    pipeline: NewPipeline,
+    produce: Produce,
+    spark: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    is_running: bool,
+) -> None:
+    lake = pipeline(f"keys-spread-{is_running}", rules="[{pattern: '.*', key: [id]}]")
+    table = _table(lake, key=(), full_identity=True)
+    produce(table.topic, table.records, partition=0, partitions=3)
+    before: list[dict[str, object]] = []
+    if is_running:
+        with monkeypatch.context() as former:
+            former.setattr(refused, "_unordered", lambda *_: None)
+            lake.run()
+        assert lake.statuses()["t"].state == "running"
+        before = lake.table(table.id).scan().to_arrow().to_pylist()
+    produce(table.topic, table.update({"id": 1}, v=10), partition=1, partitions=3)
+    spark()
+    (planned,) = commands.plan(lake.config).tables
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[{int(is_running)}]@0")
+    assert status.reason == (
+        "the records have no key, and the topic has 3 partitions: a row's events come in any of them, in no order"
+    )
+    assert (planned.problem, planned.remedy, planned.paused) == (status.reason, status.remedy, True)
+    if is_running:
+        assert lake.table(table.id).scan().to_arrow().to_pylist() == before
+
+
+def test_a_declared_key_with_the_columns_of_the_record_key_is_followed_through_several_partitions(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    lake = pipeline("keys-within", rules="[{pattern: '.*', key: [id, code]}]")
+    table = _table(lake, key=("code",), full_identity=True)
+    table.update({"id": 1}, v=10)
+    table.update({"id": 2}, code="A")
+    table.update({"id": 3}, id=30)
+    table.insert(id=3, code="C", v=300)
+    table.delete({"id": 4})
+    for record in table.records:
+        assert record.key is not None
+        produce(table.topic, [record], partition=record.key[-4] % 3, partitions=3)
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    table.key = ("id", "code")
+    assert_equal(lake, table)
+
+    table.key = ("id",)
+    produce(table.topic, table.update({"id": 30}, v=31), partition=0)
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert status.state == "paused"
+    assert "the record key changed from (code) to (id), and the topic has 3 partitions" in str(status.reason)
+
+
+def test_a_record_without_a_key_among_others_is_met_under_a_declared_key(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    lake = pipeline("keys-among", rules="[{pattern: '.*', key: [id]}]", settings="job: {max_offsets_per_batch: 4}")
+    table = _table(lake)
+    produce(table.topic, table.records, partition=0, partitions=2)
+    (record,) = table.insert(id=7, code="G", v=7)
+    produce(table.topic, [replace(record, key=None), *table.insert(id=8, code="H", v=8)])
+
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@4")
+    assert "the records have no key" in str(status.reason)
+
+
+def test_a_delete_of_key_zero_goes_on_once_the_key_is_declared(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-zero")
+    table = _table(lake, full_identity=True)
+    table.insert(id=0, code="Z", v=1)
+    table.delete({"id": 0})
+    table.insert(id=0, code="Z")
+    table.delete({"id": 0})
+    table.update({"id": 1}, v=10)
+    produce(table.topic, table.records)
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@8")
+    assert "a delete names the key 0" in str(status.reason)
+    assert "declare a `key`" in str(status.remedy)
+
+    lake = pipeline("keys-zero", rules="[{pattern: '.*', key: [id]}]")
+    lake.run()
+
+    assert lake.statuses()["t"].state == "running"
+    assert_equal(lake, table)
+
+
+def test_a_delete_that_holds_an_index_goes_on_once_its_columns_are_declared(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    lake = pipeline("keys-index")
+    table = _table(lake)
+    deleted, tombstone = table.delete({"id": 2})
+    assert deleted.key is not None
+    assert deleted.value is not None
+    key = deleted.key.replace(b'{"id":2}', b'{"id":0}')
+    value = deleted.value.replace(b'"before":{"id":2,"code":""', b'"before":{"id":0,"code":"B"')
+    assert (key, value) != (deleted.key, deleted.value)
+    produce(table.topic, table.records[:-2])
+    produce(table.topic, [replace(deleted, key=key, value=value), replace(tombstone, key=key)])
+    produce(table.topic, table.update({"id": 1}, v=10))
+    lake.run()
+
+    assert (lake.statuses()["t"].state, lake.statuses()["t"].paused_at) == ("paused", f"{table.topic}[0]@4")
+
+    lake = pipeline("keys-index", rules="[{pattern: '.*', key: [code]}]")
     lake.run()
 
     assert lake.statuses()["t"].state == "running"

@@ -56,6 +56,14 @@ def test_the_end_of_a_table_is_loaded_and_told_of_nowhere_else(store: HistorySto
     assert [version.ends_target for version in store.load(ORDERS).versions] == [False, False, True]
 
 
+def test_the_record_key_beside_a_declared_one_is_loaded(store: HistoryStore) -> None:
+    first, second, third = versions()
+    for version in (first, replace(second, record_key=("tenant", "id")), third):
+        store.append(version)
+    assert [version.record_key for version in store.load(ORDERS).versions] == [None, ("tenant", "id"), None]
+    assert store.load(ORDERS).record_key == ("tenant", "id")
+
+
 def test_reading_makes_no_folder(tmp_path: Path) -> None:
     store = HistoryStore(f"{tmp_path}/new")
     assert store.find(ORDERS) is None

@@ -114,11 +114,13 @@ def shown(columns: list[Col], *, snapshot: bool, connector: str) -> tuple[Col, .
 
 @lru_cache(maxsize=100_000)
 def schema_of(shape: tuple[tuple[str, str, bool], ...]) -> EventSchema:
+    key = tuple(name for name, _, is_key in shape if is_key)
     return EventSchema(
         columns=tuple(
             WireColumn(name=name, field=name, wire=KINDS[kind].wire, optional=not key) for name, kind, key in shape
         ),
-        key=tuple(name for name, _, key in shape if key),
+        key=key,
+        record_key=key,
         envelope_name="shop.public.t.Envelope",
     )
 

@@ -12,6 +12,7 @@ from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.naming import Decision
 from cdc_sync.plan import Refusal, TablePlan, plan_table
+from cdc_sync.readings import with_declared_key
 from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.schema.policy import Policy
 from cdc_sync.sighting import Sighting
@@ -353,6 +354,78 @@ class TestRefusals:
         stop = refusal(plan_table(None, [sighting(event, opaque_key=True)], ROUTE, ICEBERG))
         assert "carry no schema" in stop.reason
         assert "schemas.enable=true" in stop.remedy
+
+    @pytest.mark.parametrize(
+        ("record_key", "declared", "reason"),
+        [
+            ((), None, "the records have no key"),
+            ((), ("id",), "the records have no key"),
+            (("a",), ("id",), "the record key (a) has columns that the declared `key` (id) has not"),
+            (("id", "a"), ("id",), "the record key (id, a) has columns that the declared `key` (id) has not"),
+            (("id",), ("id",), None),
+            (("a",), ("id", "a"), None),
+            (("id", "a"), ("a", "id"), None),
+        ],
+    )
+    def test_on_several_partitions_the_record_key_must_be_of_columns_of_the_declared_one(
+        self, record_key: tuple[str, ...], declared: tuple[str, ...] | None, reason: str | None
+    ) -> None:
+        (event,) = Table(column("id", INT32), column("a", INT32), key=record_key).events()
+        assert event.known.schema is not None
+        route = replace(ROUTE, key=declared)
+        one = sighting(event, schema=with_declared_key(event.known.schema, route))
+        assert plan_table(None, [one], route, ICEBERG).refusal is None
+        several = replace(one, partitions=3)
+        changelog = replace(route, append=True)
+        assert plan_table(None, [several], changelog, ICEBERG).refusal is None
+        found = plan_table(None, [several], route, ICEBERG).refusal
+        if reason is None:
+            assert found is None
+        else:
+            assert found is not None
+            assert found.reason == (
+                f"{reason}, and the topic has 3 partitions: a row's events come in any of them, in no order"
+            )
+            assert "one partition" in found.remedy
+            assert "message.key.columns" in found.remedy
+
+    @pytest.mark.parametrize("at_once", [True, False])
+    def test_another_record_key_below_a_declared_one_pauses_only_where_a_topic_has_several_partitions(
+        self, at_once: bool
+    ) -> None:
+        t = Table(column("id", INT32), column("a", INT32), key=("id",))
+        t.key = ("a",)
+        route = replace(ROUTE, key=("id", "a"))
+
+        def plan(partitions: int) -> TablePlan:
+            first, second = (
+                sighting(event, partitions=partitions, schema=with_declared_key(event.known.schema, route))
+                for event in t.row().events()[:2]
+                if event.known.schema is not None
+            )
+            if at_once:
+                return plan_table(None, [first, second], route, ICEBERG)
+            history = History(table=t.id, versions=plan_table(None, [first], route, ICEBERG).versions)
+            return plan_table(history, [second], route, ICEBERG)
+
+        assert plan(1).refusal is None
+        stop = refusal(plan(2))
+        assert (stop.kafka.offset, stop.reason) == (
+            1,
+            "the record key changed from (id) to (a), and the topic has 2 partitions: rows of one key now come in two "
+            "of them, in no order",
+        )
+
+    def test_on_several_partitions_no_key_helps_where_record_keys_carry_no_schema(self) -> None:
+        (event,) = Table(column("id", INT32), key=()).events()
+        assert event.known.schema is not None
+        for route in (ROUTE, replace(ROUTE, key=("id",))):
+            schema = with_declared_key(event.known.schema, route)
+            seen = sighting(event, schema=schema, opaque_key=True, partitions=2)
+            stop = refusal(plan_table(None, [seen], route, ICEBERG))
+            assert "carry no schema" in stop.reason
+            assert "schemas.enable=true" in stop.remedy
+            assert "declare `key`" not in stop.remedy
 
     def test_a_key_that_is_no_column_is_refused(self) -> None:
         (event,) = Table().events()

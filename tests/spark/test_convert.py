@@ -16,7 +16,7 @@ from cdc_sync.events import SourcePosition
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.plan import plan_table
-from cdc_sync.readings import readings
+from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import Constant, Untold
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.spark.columns import value_column
@@ -29,13 +29,14 @@ from cdc_sync.spark.problems import (
     KEY_IS_FALLBACK,
     LOST,
     MALFORMED,
+    NO_IMAGE,
     NO_KEY,
     PLACEHOLDER_FOUND,
     TRUNCATE,
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
-from cdc_sync.testing import DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, column, decimal
+from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, column, decimal, struct
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
 
@@ -54,10 +55,10 @@ def history(t: SourceTable) -> History:
     return History(table=t.id, versions=plan.versions)
 
 
-def converters(t: SourceTable, known: History) -> tuple[Converter, ...]:
+def converters(t: SourceTable, known: History, declared: tuple[str, ...] | None = None) -> tuple[Converter, ...]:
     book, found = SchemaBook(), {}
     for record in t.records:
-        if record.value is None or record.key is None:
+        if record.value is None or (record.key is None and declared is None):
             continue
         item = book.learn(record.key, record.value)
         assert item.schema is not None
@@ -67,7 +68,7 @@ def converters(t: SourceTable, known: History) -> tuple[Converter, ...]:
                 key_form=item.key_form,
                 value_form=item.value_form,
                 table=t.id,
-                schema=item.schema,
+                schema=with_declared_key(item.schema, replace(ROUTE, key=declared)),
                 projection=reading.projection,
                 from_position=reading.from_position,
                 to_position=reading.to_position,
@@ -78,13 +79,18 @@ def converters(t: SourceTable, known: History) -> tuple[Converter, ...]:
 
 
 def converted(
-    session: SparkSession, t: SourceTable, extra: Iterable[Record] = (), *, refuse_ambiguous_null: bool = False
+    session: SparkSession,
+    t: SourceTable,
+    extra: Iterable[Record] = (),
+    *,
+    refuse_ambiguous_null: bool = False,
+    declared: tuple[str, ...] | None = None,
 ) -> DataFrame:
     known = history(t)
     records = [record for record in (*t.records, *extra) if record.value is not None]
     head = known.head.schema
-    decoding = Decoding(refuse_ambiguous_null=refuse_ambiguous_null)
-    return convert(frame(session, one(records)), converters(t, known), head, decoding)
+    decoding = Decoding(refuse_ambiguous_null=refuse_ambiguous_null, images=declared is not None)
+    return convert(frame(session, one(records)), converters(t, known, declared), head, decoding)
 
 
 def by_offset(found: DataFrame) -> list[Row]:
@@ -158,6 +164,94 @@ def test_a_key_the_connector_made_up_is_found(session: SparkSession) -> None:
     (deleted, _) = t.delete({"id": 0})
     by_index = changed(deleted, b'"before":{"id":0,"a":""}', b'"before":{"id":0,"a":"real"}')
     assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
+
+
+def test_a_key_the_connector_made_up_in_part_is_found(session: SparkSession) -> None:
+    t = table(column("part", INT32, optional=False), column("a", TEXT, optional=False), key=("part", "id"))
+    t.insert(id=0, part=5, a="x")
+    (deleted, _) = t.delete({"id": 0})
+    by_index = changed(deleted, b'"part":5,"a":""}', b'"part":5,"a":"real"}')
+    assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
+
+
+def test_a_value_in_a_column_that_accepts_null_proves_that_a_key_of_zero_is_real(session: SparkSession) -> None:
+    t = table(column("a", TEXT, optional=False), column("n", INT32), full_identity=True)
+    for n in (7, None):
+        t.insert(id=0, a="real", n=n)
+        t.delete({"id": 0})
+    assert problems(converted(session, t)) == [None, None, None, KEY_IS_FALLBACK]
+
+
+def test_no_connector_but_that_of_postgres_makes_keys_up(session: SparkSession) -> None:
+    t = table(column("a", TEXT, optional=False), full_identity=True)
+    t.insert(id=0, a="real")
+    t.delete({"id": 0})
+    assert problems(converted(session, t)) == [None, KEY_IS_FALLBACK]
+    t.records = [
+        record if record.value is None else changed(record, b"connector.postgresql.Source", b"connector.mysql.Source")
+        for record in t.records
+    ]
+    assert problems(converted(session, t)) == [None, None]
+
+
+def test_a_default_is_what_the_connector_makes_up_where_there_is_one(session: SparkSession) -> None:
+    t = table(column("a", TEXT, optional=False, default="new"), column("at", DATE, optional=False, default=19_000))
+    t.insert(id=0, a="x")
+    t.delete({"id": 0})
+    assert problems(converted(session, t)) == [None, None]
+    by_default = SourceTable(
+        "t", [column("id", INT32, optional=False, default=7), column("a", TEXT, optional=False)], full_identity=True
+    )
+    by_default.insert(id=7, a="real")
+    by_default.delete({"id": 7})
+    assert problems(converted(session, by_default)) == [None, KEY_IS_FALLBACK]
+
+
+def test_a_number_of_any_scale_is_made_up_as_zero(session: SparkSession) -> None:
+    members = (column("scale", INT32, optional=False), column("value", BYTES, optional=False))
+    number = column("n", struct("io.debezium.data.VariableScaleDecimal", *members), optional=False)
+    t = table(number, column("at", TEXT, optional=False), full_identity=True)
+    for value in ("AA==", "AQ=="):
+        t.insert(id=0, n={"scale": 0, "value": value}, at="00:00:00Z")
+        t.delete({"id": 0})
+    assert problems(converted(session, t)) == [None, None, None, KEY_IS_FALLBACK]
+
+
+class TestADeclaredKey:
+    COLUMNS = (column("a", TEXT, optional=False), column("n", INT32, optional=False))
+
+    def deletes(
+        self, session: SparkSession, declared: tuple[str, ...], *rows: dict[str, object], **options: Any
+    ) -> list[str | None]:
+        t = table(*self.COLUMNS, **options)
+        for row in rows:
+            t.insert(row)
+            t.delete(row)
+        return problems(converted(session, t, declared=declared))[1::2]
+
+    def test_that_is_the_record_key_is_believed(self, session: SparkSession) -> None:
+        row: dict[str, object] = {"id": 0, "a": "real", "n": 1}
+        assert self.deletes(session, ("id",), row, full_identity=True) == [None]
+
+    def test_is_believed_where_records_have_none(self, session: SparkSession) -> None:
+        row: dict[str, object] = {"id": 0, "a": "real", "n": 1}
+        assert self.deletes(session, ("id",), row, full_identity=True, key=()) == [None]
+
+    def test_that_a_default_identity_does_not_hold_is_no_image(self, session: SparkSession) -> None:
+        row: dict[str, object] = {"id": 1, "a": "real", "n": 1}
+        assert self.deletes(session, ("a",), row) == [NO_IMAGE]
+        assert self.deletes(session, ("a",), row, full_identity=True) == [None]
+
+    def test_may_be_empty_where_the_image_shows_more_than_a_default_one(self, session: SparkSession) -> None:
+        shown: dict[str, object] = {"id": 1, "a": "", "n": 1}
+        only_key: dict[str, object] = {"id": 1, "a": "", "n": 0}
+        found = self.deletes(session, ("a",), shown, only_key, full_identity=True)
+        assert found == [None, NO_IMAGE]
+
+    def test_of_an_index_that_makes_the_record_key_up_is_real(self, session: SparkSession) -> None:
+        for code in ("real", ""):
+            by_index: dict[str, object] = {"id": 0, "a": code, "n": 0}
+            assert self.deletes(session, ("a",), by_index, full_identity=True) == [None]
 
 
 def test_a_null_that_may_be_a_default_is_found_where_the_converter_replaces_it(session: SparkSession) -> None:
