@@ -10,7 +10,7 @@ from structlog import get_logger
 
 from cdc_sync.config import route
 from cdc_sync.context import Context
-from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
+from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.limits import Window, too_many_tables
 from cdc_sync.naming import Route, check_routes
@@ -107,7 +107,7 @@ class Tables:
             made.load()
         except TransientError:
             raise
-        except CdcSyncError as error:
+        except Exception as error:
             made.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
         return made
 

@@ -77,6 +77,12 @@ class HudiTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read what the newest commit says."""
+        try:
+            return self._state(name)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("read", name, error) from error
+
+    def _state(self, name: TargetName) -> TargetState | None:
         table = self._table(name)
         now = table.snapshot()
         if now is None:
