@@ -104,6 +104,7 @@ class SyncJob:
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
+        self._read_again()
         self._follow_rollbacks()
         self._follow_resyncs()
         for table in self.tables.all():
@@ -134,6 +135,12 @@ class SyncJob:
         table = self._rota.next(self.tables.all())
         if table is not None:
             self._elsewhere(table, partial(self._rota.maintain, table))
+
+    def _read_again(self) -> None:
+        """Look again at tables that could not be read, whether or not there is anything new in their topics."""
+        for table in self.tables.all():
+            if table.is_unread:
+                self._elsewhere(table, partial(self.tables.read_again, table))
 
     def _follow_rollbacks(self) -> None:
         """Undo rewrites that the operator asks to be undone, between two batches."""

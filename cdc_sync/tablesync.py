@@ -9,7 +9,7 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.errors import HistoryError, TargetError, VersionExists
+from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
@@ -46,6 +46,7 @@ class TableSync(TableDropping):
         self._appends_failed = 0
         # At most so many rows are in the target, None if nobody knows.
         self._rows: int | None = None
+        self._is_read = False
         self._is_of_another_mode = False
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
@@ -58,8 +59,13 @@ class TableSync(TableDropping):
         Raises:
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
+        self._is_read = False
+        self._load_counts()  # first, for the status of a table that cannot be read keeps them
         self.history = self._context.history.find(self.table)
-        state = self._claim(self._rolled_back(self._context.target.state(self.route.target)))
+        found = self._context.target.state(self.route.target)
+        if found is not None:
+            self._check_ours(found)
+        state = self._claim(self._rolled_back(found))
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
         self._take_partitioning(state)
@@ -69,10 +75,10 @@ class TableSync(TableDropping):
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
-        self._load_counts()
         self._begin_behind_end(is_there=state is not None)
+        self._told_before = {}
+        self._is_read = True
         if state is not None:
-            self._check_ours(state)
             other = mode_remedy(state.mode, self._mode)
             self._is_of_another_mode = other is not None
             if other is not None:
@@ -120,18 +126,23 @@ class TableSync(TableDropping):
             self.load()
 
     @property
+    def is_unread(self) -> bool:
+        """Whether the table fails for its history or target could not be read, the last time that was tried."""
+        return self.failing is not None and self.pause is None and not self._is_read
+
+    @property
     def must_rebuild_history(self) -> bool:
         """Whether the target holds rows but the history is empty: another pipeline name, or a lost state folder."""
         return self.history is None and self.progress is not None
 
     def _check_ours(self, state: TargetState) -> None:
         if state.version is None:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
                 "route the table elsewhere or move the target away"
             )
         if state.union is not None:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot sync {self.table}: several source tables share the target {self.route.target}; give its rule "
                 "merge, or route the table elsewhere"
             )

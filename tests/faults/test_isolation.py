@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +14,9 @@ from cdc_sync.config import parse_config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import KafkaUnavailable, TargetError
 from cdc_sync.events import TableId
+from cdc_sync.job import SyncJob
 from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
 from cdc_sync.spark.observe import Survey
 from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.tables import Tables
@@ -22,6 +24,7 @@ from cdc_sync.tablesync import TableSync
 from cdc_sync.targets.base import TargetState
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.topicsync import TopicSync
+from tests.history.versions import ORDERS, versions
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))
 AWAY = TargetError("Cannot read public.bad: the metastore is away")
@@ -82,7 +85,8 @@ class Pipeline:
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path) -> Pipeline:
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    monkeypatch.setattr("cdc_sync.job.activate", lambda _: None)
     return Pipeline(tmp_path)
 
 
@@ -172,3 +176,55 @@ def test_kafka_being_away_is_no_fault_of_a_topic(pipeline: Pipeline, survey: Sur
     survey(KafkaUnavailable("away"))
     with pytest.raises(KafkaUnavailable):
         TopicSync(pipeline.context, tables, "t").advance({("t", 0): 5})
+
+
+def test_what_passes_is_tried_again_and_needs_no_restart(pipeline: Pipeline) -> None:
+    store = StateStore(f"{pipeline.folder}/p", create=True)
+    before = TableStatus(
+        table=BAD, target="public.bad", state="running", offsets={"t": {0: 7}}, counts={"rows set aside": 3}
+    )
+    store.save(before)
+    pipeline.target.states["bad"] = TargetState(version=1, progress=Progress(version=1, offsets={"u": {0: 9}}))
+    pipeline.target.broken["bad"] = AWAY
+    job = SyncJob(pipeline.context)
+
+    job.tables.restore()
+
+    failed = replace(before, state="failing", reason=str(AWAY))
+    assert pipeline.status(BAD) == failed, "what it was before stays told"
+    job.catch_up()
+    assert pipeline.status(BAD) == failed
+    pipeline.target.broken.clear()
+    job.catch_up()
+    assert pipeline.status(BAD) == replace(before, offsets={"u": {0: 9}})
+    assert [table.table for table in job.tables.of("u")] == [BAD], "its topics are known again"
+
+
+def test_a_target_of_somebody_else_pauses_until_somebody_acts(pipeline: Pipeline) -> None:
+    pipeline.target.states["bad"] = TargetState(version=None, progress=None)
+    job = SyncJob(pipeline.context)
+
+    job.tables.add(BAD, topics=("t",))
+    job.catch_up()
+
+    status = pipeline.status(BAD)
+    assert status.state == "paused"
+    assert "exists and was not made by cdc_sync" in (status.reason or "")
+    assert status.remedy == "mend the cause and start the job again"
+
+
+def test_a_damaged_history_is_its_tables_affair(pipeline: Pipeline) -> None:
+    for version in versions():
+        pipeline.context.history.append(version)
+    damaged = Path(pipeline.folder) / "p" / "history" / "shop.public.orders" / "000001.json"
+    whole = damaged.read_bytes()
+    damaged.write_text("{")
+    job = SyncJob(pipeline.context)
+    job.tables.add(GOOD, topics=("t",))
+
+    job.tables.restore()
+
+    assert pipeline.status(ORDERS).state == "failing"
+    damaged.write_bytes(whole)
+    job.catch_up()
+    assert pipeline.status(ORDERS).state == "running"

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import TargetError, UnfitTarget
 from cdc_sync.progress import Progress
 from cdc_sync.schema.changes import UpdateColumnType
 from cdc_sync.schema.diff import diff
@@ -170,7 +170,7 @@ class TestTables:
         assert list((Path(path) / "_delta_log").glob("*.checkpoint.parquet"))
         for number in range(9):
             (Path(path) / "_delta_log" / f"{number:020}.json").unlink()
-        with pytest.raises(TargetError, match="Cannot tell what"):
+        with pytest.raises(UnfitTarget, match="Cannot tell what"):
             table.target.state(table.name)
 
     def test_a_table_that_cannot_be_read_is_said_so(self, table: Lake) -> None:
