@@ -130,14 +130,15 @@ class TableStanding:
     def _keep(self, warnings: Iterable[str]) -> None:
         self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))
 
+    def is_behind(self, resyncs: tuple[Resync, ...]) -> bool:
+        """Whether what was asked to be read again, or how far that has come, is not in the status yet."""
+        # Without any, marks change by writes alone, which save the status.
+        return resyncs != self._resyncs or (bool(resyncs) and self._marks() != self._shown_marks)
+
     def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         """Take note of what the operator asked to be read again, and how far it has come."""
-        if not resyncs and not self._resyncs:
-            return  # only these change marks between two writes
-        news = resyncs != self._resyncs
         self._take_resyncs(resyncs)
-        if news or self._marks() != self._shown_marks:
-            self.save_status()
+        self.save_status()
 
     def _take_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         self._resyncs = resyncs

@@ -20,7 +20,6 @@ from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.patience import Patience
 from cdc_sync.plan import Refusal, TablePlan, Waiting
-from cdc_sync.rewritestate import Rollback
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import flattened_before, sightings_of
 from cdc_sync.spark.converter import Converter
@@ -69,13 +68,14 @@ class TableSync(TableDropping):
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
         self._take_partitioning(state)
-        joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
-        self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
-        self._evidence.route = self.route
+        decisions = self._context.state.decisions(self.table)
+        joins = tuple(join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
         self._begin_behind_end(is_there=state is not None)
+        # Last, for a decision counts as heard only once the table goes on by it.
+        self._evidence.route = self.route = replace(self.route, decisions=decisions, joins=joins)
         self._told_before = {}
         self._is_read = True
         if state is not None:
@@ -86,22 +86,33 @@ class TableSync(TableDropping):
         if self.rollback is not None:
             self.refuse(rolled_back(self.table, self.rollback.version))
 
-    def follow_rollback(self, asked: Rollback | None) -> None:
+    def follow_rollback(self) -> None:
         """Undo a rewrite if the operator asks for it, and go on if no longer."""
+        asked = self._context.state.rollback(self.table)
         if asked == self.rollback:
             return
-        self.pause = None
-        self.load()
+        self._go_on()
         get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
-        self.save_status()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the table is paused and the operator decided something since it stopped."""
+        return self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions
 
     def go_on_if_decided(self) -> None:
         """Let a paused table try again if the operator decided something since it stopped."""
-        if self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions:
+        if self.is_decided:
+            self._go_on()
             get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+
+    def _go_on(self) -> None:
+        """Let the table try again; it stays paused while it cannot be read, or if what is read pauses it anew."""
+        before = self.pause
+        self.load()
+        if self.pause is before:
             self.pause = None
-            self.load()
-            self.save_status()
+        self.failing = None
+        self.save_status()
 
     def join_columns(self, join: Join) -> bool:
         """Carry out what the operator said after the fact; return whether it is done. A paused table then goes on."""
@@ -110,9 +121,7 @@ class TableSync(TableDropping):
             return False
         done = self.take_up(join)
         if done and self.pause is not None:
-            self.pause = None
-            self.load()
-            self.save_status()
+            self._go_on()
         return done
 
     @property
@@ -129,6 +138,15 @@ class TableSync(TableDropping):
     def is_unread(self) -> bool:
         """Whether the table fails for its history or target could not be read, the last time that was tried."""
         return self.failing is not None and self.pause is None and not self._is_read
+
+    def miss(self, error: Exception) -> None:
+        """Take note that something written of the table cannot be read; until it can, the table is read again.
+
+        Raises:
+            Exception: always, what went wrong.
+        """
+        self._is_read = False
+        raise error
 
     @property
     def must_rebuild_history(self) -> bool:

@@ -12,13 +12,15 @@ import pytest
 
 from cdc_sync.config import parse_config
 from cdc_sync.context import Context, open_context
-from cdc_sync.errors import KafkaUnavailable, TargetError
+from cdc_sync.errors import HistoryError, KafkaUnavailable, TargetError
 from cdc_sync.events import TableId
 from cdc_sync.job import SyncJob
-from cdc_sync.naming import TargetName
+from cdc_sync.naming import Decision, TargetName
 from cdc_sync.progress import Progress
+from cdc_sync.rewritestate import Rollback
 from cdc_sync.spark.observe import Survey
 from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.stops import Pause
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
 from cdc_sync.targets.base import TargetState
@@ -54,8 +56,10 @@ class Breakable(MemoryTarget):
         super().__init__()
         self.broken: dict[str, Exception] = {}
         self.states: dict[str, TargetState] = {}
+        self.asked: Callable[[], object] = lambda: None
 
     def state(self, name: TargetName) -> TargetState | None:
+        self.asked()
         if name.name in self.broken:
             raise self.broken[name.name]
         return self.states.get(name.name)
@@ -228,3 +232,69 @@ def test_a_damaged_history_is_its_tables_affair(pipeline: Pipeline) -> None:
     damaged.write_bytes(whole)
     job.catch_up()
     assert pipeline.status(ORDERS).state == "running"
+
+
+@pytest.fixture
+def paused(pipeline: Pipeline) -> SyncJob:
+    """A job with a table that waits for a decision, which is then there."""
+    job = SyncJob(pipeline.context)
+    table = job.tables.add(BAD, topics=("t",))
+    assert table is not None
+    table.refuse(Pause(reason="two columns may be one", remedy="decide"))
+    pipeline.context.state.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
+    return job
+
+
+def test_a_decided_table_goes_on_only_once_it_was_read_while_nobody_works_on_it(
+    pipeline: Pipeline, paused: SyncJob
+) -> None:
+    (table,) = paused.tables.all()
+    seen = []
+    pipeline.target.asked = lambda: seen.append((paused._lock.locked(), table.lock.locked(), table.pause is not None))
+
+    paused.catch_up()
+
+    assert seen == [(True, True, True)]
+    assert table.pause is None
+    assert [decision.renames for decision in table.route.decisions] == [{"a": "b"}]
+    assert pipeline.status(BAD).state == "running"
+
+
+@pytest.mark.parametrize("error", [AWAY, ODD])
+def test_a_decided_table_that_cannot_be_read_stays_paused_and_is_tried_again(
+    pipeline: Pipeline, paused: SyncJob, error: Exception
+) -> None:
+    pipeline.target.broken["bad"] = error
+
+    paused.catch_up()
+
+    assert pipeline.status(BAD).state == "paused"
+    pipeline.target.broken.clear()
+    paused.catch_up()
+    assert pipeline.status(BAD).state == "running"
+
+
+@pytest.mark.parametrize(
+    "file", ["rollbacks/{}.json", "joins/{}/000001-000002.json", "resyncs/{}/a.json", "decisions/{}.json"]
+)
+def test_a_damaged_file_of_one_table_is_that_tables_affair(pipeline: Pipeline, file: str) -> None:
+    job = SyncJob(pipeline.context)
+    good, bad = (job.tables.add(table, topics=("t",)) for table in (GOOD, BAD))
+    assert good is not None
+    assert bad is not None
+    damaged = pipeline.folder / "p" / file.format(BAD)
+    damaged.parent.mkdir(parents=True, exist_ok=True)
+    damaged.write_text("{")
+    bad.fail(RuntimeError("it is read again"))
+    pipeline.context.state.ask_rollback(Rollback(table=GOOD, version=2))
+
+    job.catch_up()
+    with pytest.raises(HistoryError):
+        bad.reload_after_failure()
+    good.load()
+
+    assert str(good.pause and good.pause.reason).startswith("version 2")
+    assert pipeline.status(BAD).state == "failing"
+    damaged.unlink()
+    job.catch_up()
+    assert pipeline.status(BAD).state == "running"
