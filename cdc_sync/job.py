@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -104,7 +104,6 @@ class SyncJob:
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
-        self._read_again()
         self._asked.follow()
         self.follow_partitionings()
         lagging = {
@@ -117,6 +116,7 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+        self._read_again(but={topic for topic, _ in lagging})
         if self._follow_drops():
             self.catch_up()  # rows under a new name wait for the table that came there
 
@@ -132,10 +132,11 @@ class SyncJob:
         if table is not None:
             self._elsewhere(table, partial(self._rota.maintain, table))
 
-    def _read_again(self) -> None:
-        """Look again at tables that could not be read, whether or not there is anything new in their topics."""
+    def _read_again(self, but: Set[str]) -> None:
+        """Look again at tables that could not be read, but for those of topics that were looked at just now."""
+        looked_at = {table.table for topic in but for table in self.tables.of(topic)}
         for table in self.tables.all():
-            if table.is_unread:
+            if table.is_unread and table.table not in looked_at:
                 self._elsewhere(table, partial(self.tables.read_again, table))
 
     def _follow_drops(self) -> bool:
