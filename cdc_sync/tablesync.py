@@ -103,7 +103,8 @@ class TableSync(TableDropping):
         """Let a paused table try again if the operator decided something since it stopped."""
         if self.is_decided:
             self._go_on()
-            get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+            if self.pause is None:
+                get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
 
     def _go_on(self) -> None:
         """Let the table try again; it stays paused while it cannot be read, or if what is read pauses it anew."""
