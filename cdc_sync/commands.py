@@ -293,7 +293,7 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
     recorded = _history_store(config)
     found = _find_table(recorded, table)
     if undo:
-        asked = store.rollbacks().get(found)
+        asked = store.rollback(found)
         if asked is None:
             raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
         store.withdraw_rollback(found)

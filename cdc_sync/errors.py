@@ -14,6 +14,7 @@
     ├── HistoryError             exit code 1   the schema history is missing, damaged or contradicts the target
     │   └── VersionExists                      another writer recorded this version first
     └── TargetError              exit code 1   the table format refused an operation
+        ├── UnfitTarget                        the table that is there is none to go on with; the source table pauses
         └── ShareRefused                       rows of other source tables stand in a change's way; the table pauses
 
 Messages read "Cannot <verb> <thing>: <detail>" and end with what to do next, where there is something to do.
@@ -94,6 +95,10 @@ class VersionExists(HistoryError):
 
 class TargetError(CdcSyncError):
     """A target refused an operation, or is in a state this pipeline did not make."""
+
+
+class UnfitTarget(TargetError):
+    """What is under a target's name was not made for this source table, or does not tell any more what it holds."""
 
 
 class ShareRefused(TargetError):

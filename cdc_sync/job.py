@@ -11,9 +11,9 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,13 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from structlog import get_logger
 
+from cdc_sync.asked import Asked
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.maintenance import Rota
-from cdc_sync.naming import Join
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.state import TableStatus
@@ -69,7 +69,7 @@ class SyncJob:
         self._lock = threading.Lock()
         self.batches = 0
         self._ends: dict[tuple[str, int], int] = {}
-        self._joined: set[Join] = set()
+        self._asked = Asked(context, self.tables, self._elsewhere)
         self._rota = Rota(context)
 
     def process(self, ends: Ends) -> None:
@@ -104,11 +104,7 @@ class SyncJob:
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
-        self._follow_rollbacks()
-        self._follow_resyncs()
-        for table in self.tables.all():
-            table.go_on_if_decided()
-        self._join_columns()
+        self._asked.follow()
         self.follow_partitionings()
         lagging = {
             place: end
@@ -120,6 +116,7 @@ class SyncJob:
         lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
         if lagging:
             self.process(lagging)
+        self._read_again(but={topic for topic, _ in lagging})
         if self._follow_drops():
             self.catch_up()  # rows under a new name wait for the table that came there
 
@@ -135,12 +132,12 @@ class SyncJob:
         if table is not None:
             self._elsewhere(table, partial(self._rota.maintain, table))
 
-    def _follow_rollbacks(self) -> None:
-        """Undo rewrites that the operator asks to be undone, between two batches."""
-        asked = self._context.state.rollbacks()
+    def _read_again(self, but: Set[str]) -> None:
+        """Look again at tables that could not be read, but for those of topics that were looked at just now."""
+        looked_at = {table.table for topic in but for table in self.tables.of(topic)}
         for table in self.tables.all():
-            if asked.get(table.table) != table.rollback:
-                self._elsewhere(table, partial(table.follow_rollback, asked.get(table.table)))
+            if table.is_unread and table.table not in looked_at:
+                self._elsewhere(table, partial(self.tables.read_again, table))
 
     def _follow_drops(self) -> bool:
         """Take up that source tables were dropped or renamed, which no event shows, between two batches.
@@ -172,7 +169,7 @@ class SyncJob:
                 self._elsewhere(found, found.take_over)
                 has_come |= not found.lacks(end)
             if table.waits_for is not None and not self._is_seen(table.waits_for) and table.is_tired_of_waiting():
-                table.go_on_without(table.waits_for)
+                self._elsewhere(table, partial(table.go_on_without, table.waits_for))
         return has_come
 
     def _is_seen(self, table: TableId) -> bool:
@@ -187,27 +184,6 @@ class SyncJob:
                 for partition, offset in partitions.items():
                     found.setdefault((topic, partition), offset)
         return found
-
-    def _follow_resyncs(self) -> None:
-        """Write down what the connector says of the rows that it is to read again."""
-        asked = self._context.notifications.follow(self._context.state)
-        for table in self.tables.all():
-            with table.lock:
-                table.follow_resyncs(tuple(item for item in asked if item.table == table.table))
-
-    def _join_columns(self) -> None:
-        """Carry out what the operator said of columns after the fact, between two batches."""
-        tables = {table.table: table for table in self.tables.all()}
-        for join in self._context.state.joins():
-            table = tables.get(join.table)
-            if table is None or replace(join, after=0) in self._joined:
-                continue
-            self._elsewhere(table, partial(self._join, table, join))
-
-    def _join(self, table: TableSync, join: Join) -> None:
-        if table.join_columns(join):
-            self._joined.add(replace(join, after=0))
-            table.recovered()
 
     def _elsewhere(self, table: TableSync, work: Callable[[], None]) -> None:
         """Work on a table between two batches, in a thread of its own.

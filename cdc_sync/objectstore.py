@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from cdc_sync.errors import TransientError
+from cdc_sync.events import TableId
 
 
 def open_store(root: str, *, create: bool) -> ObjectStore:
@@ -27,6 +28,18 @@ def open_store(root: str, *, create: bool) -> ObjectStore:
     if not create and not os.path.isdir(folder):
         return MemoryStore()
     return LocalStore(folder, mkdir=True)
+
+
+def name_of(table: TableId) -> str:
+    """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it."""
+    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
+    return ".".join(parts)
+
+
+def table_of(name: str) -> TableId | None:
+    """Return the table whose file or folder is called so, None if it is none of a table."""
+    parts = [unquote(part) for part in name.removesuffix(".json").split(".")]
+    return TableId(database=parts[0], schema=parts[1], table=parts[2]) if len(parts) == 3 else None
 
 
 def copy_files(root: str, into: str, folders: Iterable[str]) -> None:

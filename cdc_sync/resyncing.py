@@ -19,7 +19,7 @@ from cdc_sync.debezium.notification import (
     sql_signal,
 )
 from cdc_sync.errors import RefusedError, WireError
-from cdc_sync.events import KafkaPosition
+from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.resync import Resync, ResyncAsked
@@ -154,13 +154,13 @@ class Notifications:
         self._told: dict[str, SnapshotNotification] = {}
         self._scans: list[Scan] = []
 
-    def follow(self, store: StateStore) -> tuple[Resync, ...]:
-        """Return everything that was asked, after writing down what the connector has said of it since.
+    def follow(self, store: StateStore, table: TableId) -> tuple[Resync, ...]:
+        """Return everything that was asked of a table, after writing down what the connector has said of it since.
 
         Raises:
             TransientError: if Kafka or the store is away.
         """
-        asked, told = store.resyncs(), self._topic
+        asked, told = store.resyncs(table), self._topic
         if told is None or all(item.ends or item.failed for item in asked):
             return asked
         with self._lock:
@@ -178,7 +178,7 @@ class Notifications:
         if scan is None:
             told = self._told.get(resync.signal)
             return {} if told is None else {resync.signal: self._answered(resync, told, status, store)}
-        others = [item for item in asked.values() if item.table == resync.table and item is not resync]
+        others = [item for item in asked.values() if item is not resync]
         waiting = {item.signal: after(item, scan) for item in others if not item.ends and not item.failed}
         # Before this one has its end: repeated after a crash, it comes to the same.
         for item in waiting.values():

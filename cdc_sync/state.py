@@ -36,7 +36,7 @@ from cdc_sync.evidence.continuity import Compared, Pair
 from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
-from cdc_sync.objectstore import open_store
+from cdc_sync.objectstore import name_of, open_store, table_of
 from cdc_sync.progress import with_number_keys
 from cdc_sync.resync import Mark, Resync, parse_resync
 from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
@@ -187,12 +187,11 @@ class StateStore:
         with contextlib.suppress(FileNotFoundError, NotFoundError):
             self._asked(lambda: obstore.delete(self._store, _join_path(join)))
 
-    def joins(self, table: TableId | None = None) -> tuple[Join, ...]:
-        """Return what was said of one table or of all, those carried out included, oldest first."""
-        folder = "joins" if table is None else _folder("joins", table)
-        texts = ((path, self._read(path)) for path in self._paths(folder) if path.endswith(".json"))
+    def joins(self, table: TableId) -> tuple[Join, ...]:
+        """Return what was said of a table, what is carried out included, oldest first."""
+        texts = ((path, self._read(path)) for path in self._paths(_folder("joins", table)) if path.endswith(".json"))
         found = [_parse_join(text, path) for path, text in texts if text is not None]
-        return tuple(sorted(found, key=lambda join: (join.table, join.after, join.kept, join.joined)))
+        return tuple(sorted(found, key=lambda join: (join.after, join.kept, join.joined)))
 
     def keep_unconverted(self, table: TableId, values: Unconverted) -> None:
         """Keep what a rewrite had no place for; done again, it takes the place of what was kept before."""
@@ -214,11 +213,14 @@ class StateStore:
         with contextlib.suppress(FileNotFoundError, NotFoundError):
             self._asked(lambda: obstore.delete(self._store, _path("rollbacks", table)))
 
-    def rollbacks(self) -> dict[TableId, Rollback]:
-        """Return the rewrites that are to be undone, by table."""
-        texts = ((path, self._read(path)) for path in self._paths("rollbacks"))
-        found = (parse_rollback(_object(text, path), path) for path, text in texts if text is not None)
-        return {item.table: item for item in found}
+    def rollback(self, table: TableId) -> Rollback | None:
+        """Return which rewrite of a table is to be undone, None if none is."""
+        text = self._read(path := _path("rollbacks", table))
+        return None if text is None else parse_rollback(_object(text, path), path)
+
+    def tables_with(self, folder: Literal["joins", "resyncs", "rollbacks"]) -> frozenset[TableId]:
+        """Return the tables of which there is something in a folder, whether or not it can be read."""
+        return frozenset(filter(None, (table_of(path.split("/")[1]) for path in self._paths(folder))))
 
     def save_maintained(self, table: TableId, at: float) -> None:
         """Keep when a table was maintained, in seconds since the epoch."""
@@ -235,11 +237,11 @@ class StateStore:
         text = json.dumps({"format": _FORMAT, **asdict(resync)}, indent=2, sort_keys=True, ensure_ascii=False)
         self._write(f"{_folder('resyncs', resync.table)}/{quote(resync.signal, safe='')}.json", text + "\n")
 
-    def resyncs(self, table: TableId | None = None) -> tuple[Resync, ...]:
-        """Return what was asked of one table or of all, done or not."""
-        paths = self._paths("resyncs" if table is None else _folder("resyncs", table))
+    def resyncs(self, table: TableId) -> tuple[Resync, ...]:
+        """Return what was asked of a table, done or not."""
+        paths = self._paths(_folder("resyncs", table))
         found = [parse_resync(_object(self._read(path) or "", path), path) for path in paths]
-        return tuple(sorted(found, key=lambda item: (item.table, item.version, item.signal)))
+        return tuple(sorted(found, key=lambda item: (item.version, item.signal)))
 
     def quarantine(self, records: Iterable[QuarantinedRecord]) -> None:
         """Set records aside; doing it again changes nothing.
@@ -302,13 +304,11 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _path(folder: str, table: TableId) -> str:
-    # Dots inside a part are encoded too, so that two tables never share a file.
-    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    return f"{folder}/{'.'.join(parts)}.json"
+    return f"{folder}/{name_of(table)}.json"
 
 
 def _folder(folder: str, table: TableId) -> str:
-    return _path(folder, table).removesuffix(".json")
+    return f"{folder}/{name_of(table)}"
 
 
 def _join_path(join: Join) -> str:

@@ -253,7 +253,7 @@ class TableMigration(TablePartitioning):
 
     def _rolled_back(self, state: TargetState | None) -> TargetState | None:
         """Undo the rewrite that the operator asks to be undone, unless it is; return what the target is then."""
-        asked = self._context.state.rollbacks().get(self.table)
+        asked = self._context.state.rollback(self.table)
         if asked is not None and state is not None and (state.version or 0) >= asked.version:
             if state.kept == asked.version - 1 and self._context.target.roll_back(self.route.target):
                 state = self._context.target.state(self.route.target)

@@ -10,7 +10,7 @@ from structlog import get_logger
 
 from cdc_sync.config import route
 from cdc_sync.context import Context
-from cdc_sync.errors import CdcSyncError, RefusedError, TransientError
+from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.limits import Window, too_many_tables
 from cdc_sync.naming import Route, check_routes
@@ -74,6 +74,17 @@ class Tables:
             self._topics_of(table, topics)
             return self._tables[table]
 
+    def read_again(self, table: TableSync) -> None:
+        """Read history and target of a table that could not be read, and go on with the topics that it has read.
+
+        Raises:
+            CdcSyncError: if it still cannot be read.
+        """
+        table.load()
+        table.recovered()
+        with self._lock:
+            self._topics_of(table.table, table.progress.offsets if table.progress else ())
+
     def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
         for topic in topics:
             self._topics.setdefault(topic, set()).add(table)
@@ -95,26 +106,26 @@ class Tables:
         if wanted is None:
             return None
         made = self._type(replace(self._context, target=self._shared.target_of(wanted)), wanted)
-        if self._is_new(table) and not self._new.take():
-            said = too_many_tables(self._context.config.limits)
-            made.refuse(Pause(reason=said.reason, remedy=said.remedy))
-            return made
-        clash = self._clash(wanted)
-        if clash is not None:
-            made.refuse(Pause(reason=clash, remedy=_ONE_TARGET_EACH))
-            return made
+        stop = self._clash(wanted)
         try:
-            made.load()
+            if stop is None and self._is_new(table) and not self._new.take():
+                said = too_many_tables(self._context.config.limits)
+                stop = Pause(reason=said.reason, remedy=said.remedy)
+            if stop is not None:
+                made.refuse(stop)
+            else:
+                made.load()
         except TransientError:
             raise
-        except CdcSyncError as error:
-            made.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
+        except Exception as error:  # one table's failure is its own
+            made.fail(error)
         return made
 
     def _is_new(self, table: TableId) -> bool:
         return self._context.history.find(table) is None and self._context.state.load(table) is None
 
-    def _clash(self, wanted: Route) -> str | None:
+    def _clash(self, wanted: Route) -> Pause | None:
         routes = [sync.route for sync in self._tables.values()]
         clashes = check_routes([*routes, wanted])
-        return next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
+        reason = next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
+        return None if reason is None else Pause(reason=reason, remedy=_ONE_TARGET_EACH)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
-from cdc_sync.errors import CdcSyncError
+from cdc_sync.errors import CdcSyncError, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -41,6 +41,8 @@ class TableStanding:
         self.history: History | None = None
         self.progress: Progress | None = None
         self._unread: dict[str, dict[int, int]] = {}
+        # What the status file says of a table that could not be read yet.
+        self._told_before: Mapping[str, Mapping[int, int]] = {}
         self._counts: dict[str, int] = {}
         self._warnings: tuple[str, ...] = ()
         self._unconverted: dict[int, Unconverted] = {}
@@ -67,7 +69,13 @@ class TableStanding:
         self.save_status()
 
     def fail(self, error: Exception) -> None:
-        """Note that an attempt failed; the next batch tries again from what the target says."""
+        """Note that an attempt failed; the next batch tries again from what the target says.
+
+        A target that is none to go on with does not become one by asking again: the table pauses.
+        """
+        if isinstance(error, UnfitTarget):
+            self.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
+            return
         is_ours = isinstance(error, CdcSyncError)
         said = str(error) if is_ours else f"{type(error).__name__}: {error}"
         # What nobody thought of is of use only with the place where it happened; once, not with each attempt.
@@ -86,6 +94,7 @@ class TableStanding:
         before = self._state.load(self.table)
         self._counts = dict(before.counts) if before is not None else {}
         self._shown_marks = before.needs_resync if before is not None else ()
+        self._told_before = before.offsets if before is not None else {}
         self._unconverted.clear()
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
@@ -121,14 +130,15 @@ class TableStanding:
     def _keep(self, warnings: Iterable[str]) -> None:
         self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))
 
+    def is_behind(self, resyncs: tuple[Resync, ...]) -> bool:
+        """Whether what was asked to be read again, or how far that has come, is not in the status yet."""
+        # Without any, marks change by writes alone, which save the status.
+        return resyncs != self._resyncs or (bool(resyncs) and self._marks() != self._shown_marks)
+
     def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         """Take note of what the operator asked to be read again, and how far it has come."""
-        if not resyncs and not self._resyncs:
-            return  # only these change marks between two writes
-        news = resyncs != self._resyncs
         self._take_resyncs(resyncs)
-        if news or self._marks() != self._shown_marks:
-            self.save_status()
+        self.save_status()
 
     def _take_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
         self._resyncs = resyncs
@@ -177,7 +187,7 @@ class TableStanding:
                 remedy=self.pause.remedy if self.pause else None,
                 paused_at=self.pause.at if self.pause else None,
                 # Without progress the topics are kept all the same: a later run must find the table there again.
-                offsets=(self.progress.offsets if self.progress else None) or self._unread,
+                offsets=(self.progress.offsets if self.progress else None) or self._unread or self._told_before,
                 warnings=self._warnings,
                 counts=self._counts,
                 needs_resync=self._shown_marks,

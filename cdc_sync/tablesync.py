@@ -9,7 +9,7 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.errors import HistoryError, TargetError, VersionExists
+from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
@@ -20,7 +20,6 @@ from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.patience import Patience
 from cdc_sync.plan import Refusal, TablePlan, Waiting
-from cdc_sync.rewritestate import Rollback
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import flattened_before, sightings_of
 from cdc_sync.spark.converter import Converter
@@ -46,6 +45,7 @@ class TableSync(TableDropping):
         self._appends_failed = 0
         # At most so many rows are in the target, None if nobody knows.
         self._rows: int | None = None
+        self._is_read = False
         self._is_of_another_mode = False
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
@@ -58,21 +58,27 @@ class TableSync(TableDropping):
         Raises:
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
+        self._is_read = False
+        self._load_counts()  # first, for the status of a table that cannot be read keeps them
         self.history = self._context.history.find(self.table)
-        state = self._claim(self._rolled_back(self._context.target.state(self.route.target)))
+        found = self._context.target.state(self.route.target)
+        if found is not None:
+            self._check_ours(found)
+        state = self._claim(self._rolled_back(found))
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
         self._take_partitioning(state)
-        joins = (join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
-        self.route = replace(self.route, decisions=self._context.state.decisions(self.table), joins=tuple(joins))
-        self._evidence.route = self.route
+        decisions = self._context.state.decisions(self.table)
+        joins = tuple(join for join in self._context.state.joins(self.table) if join.after < (self._stamped or 0))
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
-        self._load_counts()
         self._begin_behind_end(is_there=state is not None)
+        # Last, for a decision counts as heard only once the table goes on by it.
+        self._evidence.route = self.route = replace(self.route, decisions=decisions, joins=joins)
+        self._told_before = {}
+        self._is_read = True
         if state is not None:
-            self._check_ours(state)
             other = mode_remedy(state.mode, self._mode)
             self._is_of_another_mode = other is not None
             if other is not None:
@@ -80,22 +86,34 @@ class TableSync(TableDropping):
         if self.rollback is not None:
             self.refuse(rolled_back(self.table, self.rollback.version))
 
-    def follow_rollback(self, asked: Rollback | None) -> None:
+    def follow_rollback(self) -> None:
         """Undo a rewrite if the operator asks for it, and go on if no longer."""
+        asked = self._context.state.rollback(self.table)
         if asked == self.rollback:
             return
-        self.pause = None
-        self.load()
+        self._go_on()
         get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
-        self.save_status()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the table is paused and the operator decided something since it stopped."""
+        return self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions
 
     def go_on_if_decided(self) -> None:
         """Let a paused table try again if the operator decided something since it stopped."""
-        if self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions:
-            get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+        if self.is_decided:
+            self._go_on()
+            if self.pause is None:
+                get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+
+    def _go_on(self) -> None:
+        """Let the table try again; it stays paused while it cannot be read, or if what is read pauses it anew."""
+        before = self.pause
+        self.load()
+        if self.pause is before:
             self.pause = None
-            self.load()
-            self.save_status()
+        self.failing = None
+        self.save_status()
 
     def join_columns(self, join: Join) -> bool:
         """Carry out what the operator said after the fact; return whether it is done. A paused table then goes on."""
@@ -104,9 +122,7 @@ class TableSync(TableDropping):
             return False
         done = self.take_up(join)
         if done and self.pause is not None:
-            self.pause = None
-            self.load()
-            self.save_status()
+            self._go_on()
         return done
 
     @property
@@ -118,6 +134,20 @@ class TableSync(TableDropping):
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
         if self.failing is not None:
             self.load()
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the table fails for its history or target could not be read, the last time that was tried."""
+        return self.failing is not None and self.pause is None and not self._is_read
+
+    def miss(self, error: Exception) -> None:
+        """Take note that something written of the table cannot be read; until it can, the table is read again.
+
+        Raises:
+            Exception: always, what went wrong.
+        """
+        self._is_read = False
+        raise error
 
     @property
     def must_rebuild_history(self) -> bool:
@@ -143,12 +173,12 @@ class TableSync(TableDropping):
 
     def _check_ours(self, state: TargetState) -> None:
         if state.version is None:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
                 "route the table elsewhere or move the target away"
             )
         if state.union is not None:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot sync {self.table}: several source tables share the target {self.route.target}; give its rule "
                 "merge, or route the table elsewhere"
             )

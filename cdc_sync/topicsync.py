@@ -50,13 +50,21 @@ class TopicSync:
             self._advance(ends)
             self.waiting = None
         except RegistryUnavailable as error:
-            # Only this topic needs a schema that was never seen; the others go on.
-            if self.waiting is None:
-                get_logger().error("topic waits", topic=self._topic, error=str(error))
-            self.waiting = str(error)
-            for table in self._tables.of(self._topic):
-                if table.pause is None:
-                    table.fail(error)
+            self._wait(error)  # only this topic needs a schema that was never seen
+        except TransientError:
+            raise
+        except Exception as error:
+            self._wait(error)
+
+    def _wait(self, error: Exception) -> None:
+        """What no table alone is the cause of stops this topic; the others go on."""
+        if self.waiting is None:
+            trace = None if isinstance(error, CdcSyncError) else error
+            get_logger().error("topic waits", topic=self._topic, error=str(error), exc_info=trace)
+        self.waiting = str(error)
+        for table in self._tables.of(self._topic):
+            if table.pause is None:
+                table.fail(error)
 
     def _advance(self, ends: Ends) -> None:
         if not self._behind(ends):
@@ -103,14 +111,15 @@ class TopicSync:
 
     def _ready(self, table: TableSync) -> bool:
         try:
-            table.reload_after_failure()
+            with table.lock:  # events of a table may be in several topics
+                table.reload_after_failure()
+                table.audit()
+                return table.check_topic(self._topic)
         except TransientError:
             raise
-        except CdcSyncError as error:
+        except Exception as error:
             self._fail(table, error)
             return False
-        table.audit()
-        return table.check_topic(self._topic)
 
     def _step(self, ends: Ends, active: Sequence[TableSync], limit: int) -> tuple[OffsetRange, ...]:
         """Return what to look at next: from the first offset that anyone has not seen."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote
 
 import obstore
 from obstore.exceptions import (
@@ -28,7 +27,7 @@ from cdc_sync.errors import HistoryError, TransientError, VersionExists
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Former, Version
-from cdc_sync.objectstore import open_store
+from cdc_sync.objectstore import name_of, open_store, table_of
 from cdc_sync.schema import serde
 
 T = TypeVar("T")
@@ -46,7 +45,8 @@ class HistoryStore:
     def tables(self) -> tuple[TableId, ...]:
         """Return every table with a recorded version, ordered."""
         store = self._open(create=False)
-        return tuple(sorted({_table_of(path) for path in self._asked(lambda: _listed(store))}))
+        found = {table_of(path.split("/")[0]) for path in self._asked(lambda: _listed(store))}
+        return tuple(sorted(table for table in found if table is not None))
 
     def load(self, table: TableId) -> History:
         """Return a table's history.
@@ -68,7 +68,7 @@ class HistoryStore:
             TransientError: if the store does not answer.
         """
         store = self._open(create=False)
-        names = self._asked(lambda: _listed(store, f"{_folder(table)}/"))
+        names = self._asked(lambda: _listed(store, f"{name_of(table)}/"))
         expected = [_path(table, number) for number in range(1, len(names) + 1)]
         if sorted(names) != expected:
             wrong = sorted(set(names) ^ set(expected))[0]
@@ -142,18 +142,8 @@ def _read(store: ObjectStore, path: str) -> str | None:
         return None
 
 
-def _folder(table: TableId) -> str:
-    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    return ".".join(parts)
-
-
 def _path(table: TableId, number: int) -> str:
-    return f"{_folder(table)}/{number:06d}.json"
-
-
-def _table_of(path: str) -> TableId:
-    database, schema, table = (unquote(part) for part in path.split("/")[-2].split("."))
-    return TableId(database=database, schema=schema, table=table)
+    return f"{name_of(table)}/{number:06d}.json"
 
 
 def version_to_text(version: Version) -> str:

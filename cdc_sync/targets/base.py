@@ -122,7 +122,11 @@ class Target(Protocol):
         ...
 
     def state(self, name: TargetName) -> TargetState | None:
-        """Return what the table says about itself now, None if there is no such table."""
+        """Return what the table says about itself now, None if there is no such table.
+
+        Raises:
+            TargetError: if that cannot be read.
+        """
         ...
 
     def migrate(

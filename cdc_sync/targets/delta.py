@@ -73,6 +73,12 @@ class DeltaTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read the stamp from the table's properties and the newest marker along the log."""
+        try:
+            return self._state(name)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure("read", name, error) from error
+
+    def _state(self, name: TargetName) -> TargetState | None:
         table = self._table(name)
         snapshot = table.snapshot()
         if snapshot is None:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import TargetError, UnfitTarget
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
 from cdc_sync.migrate.names import held_migration, held_schema
@@ -77,6 +77,12 @@ class HudiTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read what the newest commit says."""
+        try:
+            return self._state(name)
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("read", name, error) from error
+
+    def _state(self, name: TargetName) -> TargetState | None:
         table = self._table(name)
         now = table.snapshot()
         if now is None:
@@ -297,7 +303,7 @@ class HudiTarget:
         """Refuse a table of the other regime: its files are read in another way, so that only a rewrite leads there."""
         has = "on_write" if now.columns.internal is None else "on_read"
         if (has == "on_read") != self._on_read:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot keep {name} as target.schema_evolution asks for: the table at {self.path(name)} is of "
                 f"schema_evolution: {has}, and readers find its columns by that; set {has} again, or give the table "
                 "another target, or move it away, and have its rows sent once more"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import TargetError, UnfitTarget
 from cdc_sync.progress import PROPERTY
 from cdc_sync.targets.hudi_internal import LATEST_SCHEMA
 from cdc_sync.targets.hudi_schema import HeldColumns
@@ -45,7 +45,7 @@ class HudiTimeline:
         A crash may leave a folder without a first commit: that is no table yet.
 
         Raises:
-            TargetError: if there is a table and nothing says what it holds.
+            UnfitTarget: if there is a table and nothing says what it holds.
         """
         if not self._exists():
             return None
@@ -61,7 +61,7 @@ class HudiTimeline:
         for _, stamp, columns in self._archived(meta):
             if stamp is not None:
                 return Snapshot(instant=newest, stamp=stamp, columns=columns)
-        raise TargetError(
+        raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted; give the table another target, or drop it to have it built anew"
         )

@@ -86,8 +86,12 @@ class IcebergTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read the stamp from the table's properties and the newest marker along the current lineage."""
-        if not self._catalog.tableExists(self._identifier(name)):
-            return None
+        try:
+            return self._state(name) if self._catalog.tableExists(self._identifier(name)) else None
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("read", name, error) from error
+
+    def _state(self, name: TargetName) -> TargetState:
         table = self._load(name)
         stamp = table.properties().get(VERSION_PROPERTY)
         snapshot = table.currentSnapshot()
@@ -316,10 +320,9 @@ class IcebergTarget:
             raise self._failure("join columns of", name, error) from error
 
     def _backfill(self, name: TargetName, step: Backfill, progress: Progress) -> None:
-        statement = backfill_statement(self._sql_name(name), step)
-        properties = {PROPERTY: progress.to_text()}
+        text = backfill_statement(self._sql_name(name), step)
         try:
-            with_properties(self._spark, properties, lambda: self._spark.sql(statement))
+            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("back-fill", name, error) from error
 
@@ -361,8 +364,7 @@ class IcebergTarget:
                 self._spark._jsparkSession, self._catalog_name
             )
         except Py4JJavaError as error:
-            detail = first_line(error)
-            raise TargetError(f"Cannot open Iceberg catalog {self._catalog_name!r}: {detail}") from error
+            raise TargetError(f"Cannot open Iceberg catalog {self._catalog_name!r}: {first_line(error)}") from error
 
     def _load(self, name: TargetName) -> Any:
         return self._catalog.loadTable(self._identifier(name))

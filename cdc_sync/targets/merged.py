@@ -20,7 +20,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.errors import ShareRefused, TargetError
+from cdc_sync.errors import ShareRefused, TargetError, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import (
@@ -297,19 +297,19 @@ class MergedTarget:
         """Return how the table stands, None if it is not there.
 
         Raises:
-            TargetError: if it is there and not shared as configured.
+            UnfitTarget: if it is there and not shared as configured.
         """
         state = self._target.state(name)
         if state is None:
             return None
         if state.union is None:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot merge {self._table} into {name}: the table exists and is not shared by several source tables; "
                 "route it elsewhere or move the table away"
             )
         union = parse_union(state.union)
         if union.source.name != self._shared.source_column:
-            raise TargetError(
+            raise UnfitTarget(
                 f"Cannot merge {self._table} into {name}: there {union.source.name!r} says which table a row is of; "
                 "set merge.source_column to that, or route it elsewhere"
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import UnfitTarget
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress, parse_progress
 from cdc_sync.targets.base import Commit, same_offsets
@@ -38,14 +38,14 @@ def progress_of(name: TargetName, lineage: Lineage) -> Progress | None:
     """Return what a table of ours holds, None if nothing was written to it yet.
 
     Raises:
-        TargetError: if that cannot be known any more.
+        UnfitTarget: if that cannot be known any more.
     """
     for item in lineage:
         if isinstance(item, Beginning):
             return None
         if item.marker is not None:
             return parse_progress(item.marker)
-    raise TargetError(
+    raise UnfitTarget(
         f"Cannot tell what {name} holds: the commits that say so have expired. Bring one of them back from a backup, "
         "or drop the table to have it built anew"
     )

@@ -86,7 +86,8 @@ def test_what_was_asked_to_be_read_again_is_kept_by_table_and_signal(tmp_path: P
         store.save_resync(resync)
 
     assert store.resyncs(ORDERS) == (asked, done)
-    assert store.resyncs() == (asked, done, other)
+    assert store.resyncs(other.table) == (other,)
+    assert store.tables_with("resyncs") == {ORDERS, other.table}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,8 @@ def test_any_table_name_gets_a_file_of_its_own(tmp_path: Path, table: TableId) -
 
     assert store.load(table) == status
     assert len(store.tables()) == 2
+    store.ask_rollback(Rollback(table=table, version=2))
+    assert store.tables_with("rollbacks") == {table}
     assert len(list((tmp_path / "tables").iterdir())) == 2
 
 
@@ -224,9 +227,11 @@ def test_what_a_rewrite_had_no_place_for_is_kept_once(tmp_path: Path) -> None:
 
 def test_a_rollback_is_asked_for_and_withdrawn(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
-    assert store.rollbacks() == {}
+    assert store.rollback(ORDERS) is None
     store.ask_rollback(Rollback(table=ORDERS, version=3))
-    assert store.rollbacks() == {ORDERS: Rollback(table=ORDERS, version=3)}
+    assert store.rollback(ORDERS) == Rollback(table=ORDERS, version=3)
+    assert store.tables_with("rollbacks") == {ORDERS}
     for _ in range(2):
         store.withdraw_rollback(ORDERS)
-    assert store.rollbacks() == {}
+    assert store.rollback(ORDERS) is None
+    assert store.tables_with("rollbacks") == set()

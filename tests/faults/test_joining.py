@@ -436,7 +436,7 @@ def test_columns_of_two_types_stay_as_they_are(shop: NewShop) -> None:
     assert (status.state, status.version) == ("running", 2)
     (said,) = status.warnings[-1:]
     assert "columns 'a' and 'b' were not joined: only columns of one type can be joined" in said
-    assert it.context.state.joins() == ()
+    assert it.context.state.joins(it.table.id) == ()
 
 
 def test_without_the_events_the_table_stays_as_it_is(shop: NewShop, kafka: KafkaServer) -> None:

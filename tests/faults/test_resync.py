@@ -120,12 +120,12 @@ def test_a_scan_counts_whose_signal_another_one_has_taken_the_place_of(shop: Cal
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
     assert it.marks() == []
     assert_equal(it.lake, it.table)
-    ended = {item.signal: bool(item.ends) for item in StateStore(it.lake.config.pipeline.root).resyncs()}
+    ended = {item.signal: bool(item.ends) for item in StateStore(it.lake.config.pipeline.root).resyncs(it.table.id)}
     assert sorted(ended.values()) == [False, True], "one scan is the end of one question"
     assert ended.keys() == {first.signal, second.signal}
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
     it.run()
-    assert all(item.ends for item in StateStore(it.lake.config.pipeline.root).resyncs())
+    assert all(item.ends for item in StateStore(it.lake.config.pipeline.root).resyncs(it.table.id))
 
 
 def test_a_failed_scan_of_another_table_is_not_ours(shop: Callable[..., Shop]) -> None:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import TargetError, UnfitTarget
 from cdc_sync.progress import Progress
 from cdc_sync.schema.changes import UpdateColumnType
 from cdc_sync.schema.diff import diff
@@ -23,6 +23,7 @@ from cdc_sync.schema.types import INT16, INT32, INT64, STRING, ListType
 from cdc_sync.targets.base import Batch, Target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, Field
+from cdc_sync.targets.delta_log import forget
 from cdc_sync.targets.delta_schema import altered, new_fields
 from cdc_sync.targets.stamps import VERSION_PROPERTY
 from tests.targets.conftest import Lake, fresh_name, schema_of
@@ -169,8 +170,19 @@ class TestTables:
         assert list((Path(path) / "_delta_log").glob("*.checkpoint.parquet"))
         for number in range(9):
             (Path(path) / "_delta_log" / f"{number:020}.json").unlink()
-        with pytest.raises(TargetError, match="Cannot tell what"):
+        with pytest.raises(UnfitTarget, match="Cannot tell what"):
             table.target.state(table.name)
+
+    def test_a_table_that_cannot_be_read_is_said_so(self, table: Lake) -> None:
+        assert isinstance(table.target, DeltaTarget)
+        path = table.target.path(table.name)
+        first = Path(path) / "_delta_log" / f"{0:020}.json"
+        first.rename(first.with_suffix(".gone"))
+        forget(table.session, path)
+        with pytest.raises(TargetError, match=f"Cannot read {table.name}: "):
+            table.target.state(table.name)
+        first.with_suffix(".gone").rename(first)
+        assert table.target.state(table.name) is not None
 
     @pytest.mark.parametrize("append", [True, False])
     def test_nothing_is_written_when_the_job_raises(self, table: Lake, append: bool) -> None:

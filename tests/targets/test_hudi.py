@@ -305,6 +305,17 @@ class TestFailures:
         assert list(timeline.glob("*.inflight")) != []
         assert list((timeline / ".temp").glob("*")) == []
 
+    def test_a_table_that_cannot_be_read_is_said_so(self, table: Lake) -> None:
+        timeline = Path(table.target.path(table.name)) / ".hoodie"  # type: ignore[attr-defined]
+        newest = max(timeline.glob("*.commit"))
+        whole = newest.read_bytes()
+        newest.write_bytes(b"damaged")
+        newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
+        with pytest.raises(TargetError, match=f"Cannot read {table.name}: "):
+            table.target.state(table.name)
+        newest.write_bytes(whole)
+        assert table.target.state(table.name) is not None
+
     def test_a_folder_without_a_first_commit_is_no_table(self, hudi: Target, session: SparkSession) -> None:
         lake = Lake(target=hudi, session=session, name=fresh_name())
         lake.create(BEFORE)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import TargetError, UnfitTarget
 from cdc_sync.migrate.capabilities import HUDI_ON_READ, can_change_in_place
 from cdc_sync.migrate.migration import AlterTable, Migration, RewriteTable, migration
 from cdc_sync.naming import TargetName
@@ -537,12 +537,12 @@ def test_a_table_keeps_its_regime(hudi: Target, session: SparkSession, tmp_path:
     warehouse = hudi.path(TargetName(namespace="n", name="t")).rpartition("/n/t")[0]
     lake = Lake(target=hudi, session=session, name=fresh_name())
     lake.create(InternalSchema(columns=(ID,), primary_key=(1,), last_column_id=1))
-    with pytest.raises(TargetError, match="is of schema_evolution: on_write, and"):
+    with pytest.raises(UnfitTarget, match="is of schema_evolution: on_write, and"):
         opened(session, Path(warehouse)).state(lake.name)
     other = Lake(target=opened(session, tmp_path), session=session, name=fresh_name())
     other.create(InternalSchema(columns=(ID,), primary_key=(1,), last_column_id=1))
     config = TargetConfig(format="hudi", catalog=Catalog(warehouse=str(tmp_path)))
-    with pytest.raises(TargetError, match="is of schema_evolution: on_read"):
+    with pytest.raises(UnfitTarget, match="is of schema_evolution: on_read"):
         open_target(config, session).state(other.name)
 
 

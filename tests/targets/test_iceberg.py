@@ -183,6 +183,15 @@ class TestTables:
         assert state is not None
         assert (state.version, state.progress) == (None, None)
 
+    def test_a_table_that_cannot_be_read_is_said_so(self, table: Lake, session: SparkSession) -> None:
+        (entry,) = session.sql(f"SELECT file FROM {table.sql_name}.metadata_log_entries ORDER BY timestamp").tail(1)
+        metadata = Path(entry.file.removeprefix("file:"))
+        metadata.rename(metadata.with_suffix(".gone"))
+        with pytest.raises(TargetError, match=f"Cannot read {table.name}: "):
+            table.target.state(table.name)
+        metadata.with_suffix(".gone").rename(metadata)
+        assert table.target.state(table.name) is not None
+
     def test_stamp_and_format_are_properties_any_reader_sees(self, table: Lake) -> None:
         found: dict[str, str] = dict(table.session.sql(f"SHOW TBLPROPERTIES {table.sql_name}").collect())
         assert found[VERSION_PROPERTY] == "1"

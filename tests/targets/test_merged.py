@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync.errors import ShareRefused, TargetError
+from cdc_sync.errors import ShareRefused, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.migrate.migration import CreateTable, Migration, migration
 from cdc_sync.progress import Progress
@@ -225,14 +225,14 @@ def test_a_table_that_is_not_shared_is_left_alone(session: SparkSession, iceberg
     alone.create(FIRST)
     share = SharedTable(cast(Shareable, iceberg), "_t").share(TableId(database="d", schema="s", table="a"))
 
-    with pytest.raises(TargetError, match="exists and is not shared"):
+    with pytest.raises(UnfitTarget, match="exists and is not shared"):
         share.state(name)
 
 
 def test_the_source_column_of_a_shared_table_stays(shared: Shared) -> None:
     other = SharedTable(shared.real, "origin").share(TableId(database="d", schema="s", table="a"))
 
-    with pytest.raises(TargetError, match="there '_t' says which table a row is of"):
+    with pytest.raises(UnfitTarget, match="there '_t' says which table a row is of"):
         other.state(shared.name)
 
 

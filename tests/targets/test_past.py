@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import UnfitTarget
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.targets.base import Commit
@@ -58,6 +58,6 @@ def test_no_more_states_are_told_than_asked_for() -> None:
 
 
 def test_what_a_table_holds_is_never_guessed_when_its_commits_have_expired() -> None:
-    with pytest.raises(TargetError, match=r"Cannot tell what db\.t holds"):
+    with pytest.raises(UnfitTarget, match=r"Cannot tell what db\.t holds"):
         progress_of(NAME, iter([commit(9), commit(8)]))
     assert states(iter([commit(9, 30), commit(8)]), 9) == (Commit(progress=progress(30), reference="9"),)

@@ -1,0 +1,300 @@
+"""What is wrong with one table, or one topic, is its own affair: nothing of it reaches the others. Without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cdc_sync.config import parse_config
+from cdc_sync.context import Context, open_context
+from cdc_sync.errors import HistoryError, KafkaUnavailable, TargetError
+from cdc_sync.events import TableId
+from cdc_sync.job import SyncJob
+from cdc_sync.naming import Decision, TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.rewritestate import Rollback
+from cdc_sync.spark.observe import Survey
+from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.stops import Pause
+from cdc_sync.tables import Tables
+from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.base import TargetState
+from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.topicsync import TopicSync
+from tests.history.versions import ORDERS, versions
+
+GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))
+AWAY = TargetError("Cannot read public.bad: the metastore is away")
+ODD = RuntimeError("nobody thought of this")
+
+
+class Kafka:
+    """A broker whose topics have one partition that begins at 0."""
+
+    def beginnings(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
+        return {topic: {0: 0} for topic in topics}
+
+    def topic_ids(self, topics: Iterable[str]) -> Mapping[str, str]:
+        return {}
+
+
+class Session:
+    """A Spark session that has settings and nothing else."""
+
+    conf = SimpleNamespace(get=lambda *_: None, set=lambda *_: None)
+
+
+class Breakable(MemoryTarget):
+    """A target of which some tables cannot be read for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: dict[str, Exception] = {}
+        self.states: dict[str, TargetState] = {}
+        self.asked: Callable[[], object] = lambda: None
+
+    def state(self, name: TargetName) -> TargetState | None:
+        self.asked()
+        if name.name in self.broken:
+            raise self.broken[name.name]
+        return self.states.get(name.name)
+
+
+@dataclass
+class Pipeline:
+    """The edges of a pipeline in a folder, Kafka and the target made up."""
+
+    folder: Path
+    target: Breakable = field(default_factory=Breakable)
+
+    @property
+    def context(self) -> Context:
+        config = parse_config(
+            f"pipeline: {{name: p, state: '{self.folder}'}}\n"
+            "kafka: {bootstrap_servers: 'none:9', topics: [t, u]}\n"
+            "tables: [{pattern: '.*'}]\n"
+            "target: {format: memory}\n"
+        )
+        return open_context(config, cast(Any, Session()), cast(Any, Kafka()), target=self.target)
+
+    def status(self, table: TableId) -> TableStatus:
+        found = StateStore(f"{self.folder}/p").load(table)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    monkeypatch.setattr("cdc_sync.job.activate", lambda _: None)
+    return Pipeline(tmp_path)
+
+
+Surveys = Callable[[Survey | Exception], None]
+
+
+@pytest.fixture
+def survey(monkeypatch: pytest.MonkeyPatch) -> Surveys:
+    """Say what is found in the topics, where Spark would look."""
+
+    def finds(found: Survey | Exception) -> None:
+        def look(*_: object) -> Survey:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(TopicSync, "_survey", look)
+
+    finds(Survey(stretches=(), others=()))
+    return finds
+
+
+def stands(table: TableSync) -> tuple[str | None, int | None]:
+    """How it fails, and where it goes on in the topic."""
+    return table.failing, table.next_offset("t", 0)
+
+
+@pytest.mark.parametrize("error", [AWAY, ODD])
+def test_a_target_that_cannot_be_read_again_after_a_failure_is_left_out(
+    pipeline: Pipeline, survey: Surveys, error: Exception
+) -> None:
+    tables = Tables(pipeline.context)
+    good, bad = (tables.add(table, topics=("t",)) for table in (GOOD, BAD))
+    assert good is not None
+    assert bad is not None
+    bad.fail(RuntimeError("the write failed"))
+    pipeline.target.broken["bad"] = error
+
+    TopicSync(pipeline.context, tables, "t").advance({("t", 0): 5})
+
+    assert stands(good) == (None, 5)
+    assert str(error) in str(bad.failing)
+    assert pipeline.status(BAD).state == "failing"
+
+    pipeline.target.broken.clear()
+    TopicSync(pipeline.context, tables, "t").advance({("t", 0): 5})
+    assert stands(bad) == (None, 5)
+
+
+@pytest.mark.parametrize("error", [AWAY, ODD])
+def test_a_target_that_cannot_be_read_at_the_start_keeps_no_other_table_from_it(
+    pipeline: Pipeline, error: Exception
+) -> None:
+    for table in (GOOD, BAD):
+        known = Tables(pipeline.context).add(table, topics=("t",))
+        assert known is not None
+        known.save_status()
+    pipeline.target.broken["bad"] = error
+
+    tables = Tables(pipeline.context)
+    tables.restore()
+
+    assert [table.table for table in tables.all()] == [BAD, GOOD]
+    assert str(error) in (pipeline.status(BAD).reason or "")
+
+
+def test_what_goes_wrong_in_a_topic_stops_that_topic_until_it_goes_well(pipeline: Pipeline, survey: Surveys) -> None:
+    tables = Tables(pipeline.context)
+    table = tables.add(GOOD, topics=("t",))
+    assert table is not None
+    topic = TopicSync(pipeline.context, tables, "t")
+    survey(ODD)
+
+    topic.advance({("t", 0): 5})
+
+    assert topic.waiting == str(ODD)
+    assert stands(table) == (f"RuntimeError: {ODD}", None)
+    survey(Survey(stretches=(), others=()))
+    topic.advance({("t", 0): 5})
+    assert topic.waiting is None
+    assert stands(table) == (None, 5)
+
+
+def test_kafka_being_away_is_no_fault_of_a_topic(pipeline: Pipeline, survey: Surveys) -> None:
+    tables = Tables(pipeline.context)
+    tables.add(GOOD, topics=("t",))
+    survey(KafkaUnavailable("away"))
+    with pytest.raises(KafkaUnavailable):
+        TopicSync(pipeline.context, tables, "t").advance({("t", 0): 5})
+
+
+def test_what_passes_is_tried_again_and_needs_no_restart(pipeline: Pipeline) -> None:
+    store = StateStore(f"{pipeline.folder}/p", create=True)
+    before = TableStatus(
+        table=BAD, target="public.bad", state="running", offsets={"t": {0: 7}}, counts={"rows set aside": 3}
+    )
+    store.save(before)
+    pipeline.target.states["bad"] = TargetState(version=1, progress=Progress(version=1, offsets={"u": {0: 9}}))
+    pipeline.target.broken["bad"] = AWAY
+    job = SyncJob(pipeline.context)
+
+    job.tables.restore()
+
+    failed = replace(before, state="failing", reason=str(AWAY))
+    assert pipeline.status(BAD) == failed, "what it was before stays told"
+    job.catch_up()
+    assert pipeline.status(BAD) == failed
+    pipeline.target.broken.clear()
+    job.catch_up()
+    assert pipeline.status(BAD) == replace(before, offsets={"u": {0: 9}})
+    assert [table.table for table in job.tables.of("u")] == [BAD], "its topics are known again"
+
+
+def test_a_target_of_somebody_else_pauses_until_somebody_acts(pipeline: Pipeline) -> None:
+    pipeline.target.states["bad"] = TargetState(version=None, progress=None)
+    job = SyncJob(pipeline.context)
+
+    job.tables.add(BAD, topics=("t",))
+    job.catch_up()
+
+    status = pipeline.status(BAD)
+    assert status.state == "paused"
+    assert "exists and was not made by cdc_sync" in (status.reason or "")
+    assert status.remedy == "mend the cause and start the job again"
+
+
+def test_a_damaged_history_is_its_tables_affair(pipeline: Pipeline) -> None:
+    for version in versions():
+        pipeline.context.history.append(version)
+    damaged = Path(pipeline.folder) / "p" / "history" / "shop.public.orders" / "000001.json"
+    whole = damaged.read_bytes()
+    damaged.write_text("{")
+    job = SyncJob(pipeline.context)
+    job.tables.add(GOOD, topics=("t",))
+
+    job.tables.restore()
+
+    assert pipeline.status(ORDERS).state == "failing"
+    damaged.write_bytes(whole)
+    job.catch_up()
+    assert pipeline.status(ORDERS).state == "running"
+
+
+@pytest.fixture
+def paused(pipeline: Pipeline) -> SyncJob:
+    """A job with a table that waits for a decision, which is then there."""
+    job = SyncJob(pipeline.context)
+    table = job.tables.add(BAD, topics=("t",))
+    assert table is not None
+    table.refuse(Pause(reason="two columns may be one", remedy="decide"))
+    pipeline.context.state.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
+    return job
+
+
+def test_a_decided_table_goes_on_only_once_it_was_read_while_nobody_works_on_it(
+    pipeline: Pipeline, paused: SyncJob
+) -> None:
+    (table,) = paused.tables.all()
+    seen = []
+    pipeline.target.asked = lambda: seen.append((paused._lock.locked(), table.lock.locked(), table.pause is not None))
+
+    paused.catch_up()
+
+    assert seen == [(True, True, True)]
+    assert table.pause is None
+    assert [decision.renames for decision in table.route.decisions] == [{"a": "b"}]
+    assert pipeline.status(BAD).state == "running"
+
+
+@pytest.mark.parametrize("error", [AWAY, ODD])
+def test_a_decided_table_that_cannot_be_read_stays_paused_and_is_tried_again(
+    pipeline: Pipeline, paused: SyncJob, error: Exception
+) -> None:
+    pipeline.target.broken["bad"] = error
+
+    paused.catch_up()
+
+    assert pipeline.status(BAD).state == "paused"
+    pipeline.target.broken.clear()
+    paused.catch_up()
+    assert pipeline.status(BAD).state == "running"
+
+
+@pytest.mark.parametrize(
+    "file", ["rollbacks/{}.json", "joins/{}/000001-000002.json", "resyncs/{}/a.json", "decisions/{}.json"]
+)
+def test_a_damaged_file_of_one_table_is_that_tables_affair(pipeline: Pipeline, file: str) -> None:
+    job = SyncJob(pipeline.context)
+    good, bad = (job.tables.add(table, topics=("t",)) for table in (GOOD, BAD))
+    assert good is not None
+    assert bad is not None
+    damaged = pipeline.folder / "p" / file.format(BAD)
+    damaged.parent.mkdir(parents=True, exist_ok=True)
+    damaged.write_text("{")
+    bad.fail(RuntimeError("it is read again"))
+    pipeline.context.state.ask_rollback(Rollback(table=GOOD, version=2))
+
+    job.catch_up()
+    with pytest.raises(HistoryError):
+        bad.reload_after_failure()
+    good.load()
+
+    assert str(good.pause and good.pause.reason).startswith("version 2")
+    assert pipeline.status(BAD).state == "failing"
+    damaged.unlink()
+    job.catch_up()
+    assert pipeline.status(BAD).state == "running"
