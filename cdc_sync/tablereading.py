@@ -40,6 +40,8 @@ class TableReading(TableStanding):
         """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
         wanted = [place for place in ends if place[0] == topic]
         beginnings = self._context.kafka.beginnings([topic]).get(topic, {})
+        if not self.has_all(topic, beginnings):
+            return ()
         found = []
         for place in sorted(wanted):
             known = self.next_offset(*place)
@@ -48,18 +50,29 @@ class TableReading(TableStanding):
             end = ends[place]
             if known is None:
                 self._unread.setdefault(topic, {})[place[1]] = start
-            if start < beginning < ends[place]:
-                self.refuse(
-                    Pause(
-                        reason=f"offsets {start} to {beginning - 1} of {topic}[{place[1]}] were deleted from the topic "
-                        "before they were read",
-                        remedy="snapshot the table again into a new target; raise the topic's retention",
-                    )
-                )
-                return ()
             if start < end:
                 found.append(OffsetRange(topic=topic, partition=place[1], start=start, end=end))
         return tuple(found)
+
+    def has_all(self, topic: str, beginnings: Mapping[int, int]) -> bool:
+        """Pause if something of a topic that the table has not read is gone from it; return whether nothing is.
+
+        Args:
+            topic: one of the table's.
+            beginnings: the first offset of each partition that is still there.
+        """
+        for partition, beginning in sorted(beginnings.items()):
+            start = self.next_offset(topic, partition)
+            if start is not None and start < beginning:
+                self.refuse(
+                    Pause(
+                        reason=f"offsets {start} to {beginning - 1} of {topic}[{partition}] were deleted from the "
+                        "topic before they were read",
+                        remedy="snapshot the table again into a new target; raise the topic's retention",
+                    )
+                )
+                return False
+        return True
 
     def check_topic(self, topic: str) -> bool:
         """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""

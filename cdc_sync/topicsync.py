@@ -64,8 +64,9 @@ class TopicSync:
         limit = self._context.config.job.max_offsets_per_batch
         self._failed.clear()
         while True:
-            active = self._active()
-            step = self._step(ends, active, limit)
+            beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
+            active = self._active(beginnings)
+            step = self._step(ends, beginnings, active, limit)
             if not step:
                 for table in active:
                     table.recovered()  # a commit whose reply was lost leaves nothing to do
@@ -96,9 +97,11 @@ class TopicSync:
             )
         }
 
-    def _active(self) -> tuple[TableSync, ...]:
+    def _active(self, beginnings: Mapping[int, int]) -> tuple[TableSync, ...]:
         return tuple(
-            table for table in self._tables.of(self._topic) if table.table not in self._failed and self._ready(table)
+            table
+            for table in self._tables.of(self._topic)
+            if table.table not in self._failed and self._ready(table) and table.has_all(self._topic, beginnings)
         )
 
     def _ready(self, table: TableSync) -> bool:
@@ -112,9 +115,10 @@ class TopicSync:
         table.audit()
         return table.check_topic(self._topic)
 
-    def _step(self, ends: Ends, active: Sequence[TableSync], limit: int) -> tuple[OffsetRange, ...]:
+    def _step(
+        self, ends: Ends, beginnings: Mapping[int, int], active: Sequence[TableSync], limit: int
+    ) -> tuple[OffsetRange, ...]:
         """Return what to look at next: from the first offset that anyone has not seen."""
-        beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
         found = []
         for (topic, partition), end in sorted(ends.items()):
             if topic != self._topic:

@@ -1,0 +1,145 @@
+"""What is gone from a topic before a table has read it is told, whichever way the table goes on; no Kafka, no Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from cdc_sync.events import TableId
+from cdc_sync.progress import Progress
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.state import TableStatus
+from cdc_sync.tablereading import TableReading
+from cdc_sync.topicsync import TopicSync
+
+AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})
+
+
+class Broker:
+    """One topic `t`: where its partitions begin and end, and its id."""
+
+    def __init__(self, begins: Mapping[int, int], ends: Mapping[int, int], *, topic_id: str = "T") -> None:
+        self.begins, self.now, self.topic_id = dict(begins), dict(ends), topic_id
+
+    def beginnings(self, _: object) -> Mapping[str, Mapping[int, int]]:
+        return {"t": dict(self.begins)}
+
+    def ends(self, _: object) -> Mapping[str, Mapping[int, int]]:
+        return {"t": dict(self.now)}
+
+    def topic_ids(self, _: object) -> Mapping[str, str]:
+        return {"t": self.topic_id}
+
+    def peek(self, *_: object) -> None:
+        return None
+
+
+class Reader(TableReading):
+    """A table whose newest records always look familiar, so that its ranges are written without a look at them."""
+
+    knows_any = True
+    is_told = must_rebuild_history = False
+
+    def __init__(self, broker: Broker, progress: Progress | None, *, name: str = "a", size: int = 1000) -> None:
+        self.statuses: list[TableStatus] = []
+        self.steps: list[tuple[OffsetRange, ...]] = []
+        self.lock = threading.Lock()
+        context: Any = SimpleNamespace(
+            kafka=broker,
+            state=SimpleNamespace(save=self.statuses.append),
+            config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
+        )
+        route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
+        super().__init__(context, route)
+        self.progress = progress
+
+    def reload_after_failure(self) -> None:
+        pass
+
+    def audit(self) -> None:
+        pass
+
+    def advance_known(self, step: tuple[OffsetRange, ...]) -> bool:
+        assert self.progress is not None
+        self.steps.append(step)
+        read = {**self.progress.offsets["t"], **{item.partition: item.end for item in step}}
+        self.progress = replace(self.progress, offsets={"t": read})
+        return True
+
+    @property
+    def reason(self) -> str | None:
+        return None if self.pause is None else self.pause.reason
+
+
+class Topic(TopicSync):
+    """A topic whose survey finds events of the tables that are known, and of no other."""
+
+    def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[Any]) -> None:
+        for table in active:
+            ranges = table.ranges(self._topic, {(item.topic, item.partition): item.end for item in step})
+            if ranges:
+                table.advance_known(ranges)
+        self._account(step)
+
+
+def sync_of(*tables: Reader) -> TopicSync:
+    found: Any = SimpleNamespace(of=lambda _: tables)
+    return Topic(tables[0]._context, found, "t")
+
+
+def advance(sync: TopicSync, ends: Mapping[int, int]) -> None:
+    sync.advance({("t", partition): end for partition, end in ends.items()})
+
+
+def test_a_table_that_lags_behind_retention_pauses_though_its_records_look_familiar() -> None:
+    broker = Broker({0: 0}, {0: 100})
+    table = Reader(broker, AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 100})
+    broker.begins = {0: 150}
+
+    advance(sync, {0: 200})
+
+    assert table.reason == "offsets 100 to 149 of t[0] were deleted from the topic before they were read"
+    assert table.steps == []
+    assert table.statuses[-1].state == "paused"
+
+
+def test_the_other_tables_of_the_topic_go_on() -> None:
+    broker = Broker({0: 150}, {0: 200})
+    late, ready = Reader(broker, AT_100, name="a"), Reader(broker, replace(AT_100, offsets={"t": {0: 160}}), name="b")
+
+    advance(sync_of(late, ready), {0: 200})
+
+    assert late.pause is not None
+    assert ready.pause is None
+    assert ready.next_offset("t", 0) == 200
+
+
+def test_a_table_pauses_though_all_it_has_not_read_is_gone() -> None:
+    table = Reader(Broker({0: 200}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.reason == "offsets 100 to 199 of t[0] were deleted from the topic before they were read"
+
+
+def test_what_compaction_took_out_of_the_middle_is_no_gap() -> None:
+    table = Reader(Broker({0: 0}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.pause is None
+    assert table.next_offset("t", 0) == 200
+
+
+def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
+    table = Reader(Broker({0: 100}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.pause is None
+    assert table.next_offset("t", 0) == 200
