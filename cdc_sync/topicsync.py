@@ -82,9 +82,10 @@ class TopicSync:
         return [(self._topic, partition, end - 1) for partition, end in self._behind(ends).items() if end]
 
     def _behind(self, ends: Ends) -> Mapping[int, int]:
-        """Return the ends, by partition, that someone has yet to read up to.
+        """Return the ends, by partition, that someone has yet to read up to, or that are before what someone has read.
 
-        Costs no call to Kafka, for most topics of a batch have nothing new.
+        A topic that ends before what was read may be another one of the same name. Costs no call to Kafka, for most
+        topics of a batch have nothing new.
         """
         waiting = [table for table in self._tables.of(self._topic) if table.pause is None]
         return {
@@ -93,7 +94,7 @@ class TopicSync:
             if topic == self._topic
             and (
                 self._accounted.get(partition, -1) < end
-                or any((table.next_offset(topic, partition) or 0) < end for table in waiting)
+                or any((table.next_offset(topic, partition) or 0) != end for table in waiting)
             )
         }
 

@@ -143,3 +143,24 @@ def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
 
     assert table.pause is None
     assert table.next_offset("t", 0) == 200
+
+
+def test_a_topic_that_is_another_one_now_is_told_before_it_is_as_long() -> None:
+    broker = Broker({0: 0}, {0: 100})
+    table = Reader(broker, AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 100})
+    broker.topic_id, broker.now = "another", {0: 50}
+
+    advance(sync, {0: 50})
+
+    assert table.reason == "topic t was deleted and made again, so its offsets no longer mean what they did"
+
+
+def test_ends_of_before_are_no_reason_to_stop() -> None:
+    table = Reader(Broker({0: 0}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 90})
+
+    assert table.pause is None
+    assert table.steps == []
