@@ -8,6 +8,7 @@ from cdc_sync.context import Context
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
 from cdc_sync.plan import Refusal, Waiting
+from cdc_sync.progress import Progress
 from cdc_sync.sightings import events_in
 from cdc_sync.spark.observe import first_offsets_from, schemas
 from cdc_sync.spark.source import OffsetRange, narrowed
@@ -36,6 +37,17 @@ class TableReading(TableStanding):
         passed = self._passed.get((topic, partition))
         return max((offset for offset in (committed, passed) if offset is not None), default=None)
 
+    @property
+    def reached(self) -> Progress | None:
+        """The marker of what the table has read, which may be further than what it has committed.
+
+        What it has only passed is of no use to anyone before the next commit, and must not be missed after it.
+        """
+        if self.progress is None:
+            return None
+        known = self.progress.offsets
+        return self.progress.looked_through({place: at for place, at in self._passed.items() if place[0] in known})
+
     def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
         """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
         wanted = [place for place in ends if place[0] == topic]
@@ -63,7 +75,9 @@ class TableReading(TableStanding):
         """
         for partition, beginning in sorted(beginnings.items()):
             start = self.next_offset(topic, partition)
-            if start is not None and start < beginning:
+            if start is None:
+                self._warn_of_unknown(topic, partition, beginning)
+            elif start < beginning:
                 self.refuse(
                     Pause(
                         reason=f"offsets {start} to {beginning - 1} of {topic}[{partition}] were deleted from the "
@@ -73,6 +87,17 @@ class TableReading(TableStanding):
                 )
                 return False
         return True
+
+    def _warn_of_unknown(self, topic: str, partition: int, beginning: int) -> None:
+        """Say that a marker of an earlier version does not tell whether what is gone from a partition was read."""
+        if not beginning or self.progress is None or topic not in self.progress.offsets:
+            return
+        is_new = self._warn(
+            f"{topic}[{partition}] begins at offset {beginning}, and the table, written by an earlier version of "
+            "cdc_sync, does not say whether what was before was read; compare it with `cdc-sync verify`"
+        )
+        if is_new:
+            self.save_status()
 
     def check_topic(self, topic: str) -> bool:
         """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""

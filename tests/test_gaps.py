@@ -164,3 +164,35 @@ def test_ends_of_before_are_no_reason_to_stop() -> None:
 
     assert table.pause is None
     assert table.steps == []
+
+
+def test_a_partition_that_the_topic_was_given_since_must_have_all_its_records() -> None:
+    table = Reader(Broker({0: 0, 1: 50}, {0: 100, 1: 80}), replace(AT_100, whole=frozenset({"t"})))
+
+    advance(sync_of(table), {0: 100, 1: 80})
+
+    assert table.reason == "offsets 0 to 49 of t[1] were deleted from the topic before they were read"
+    assert table.steps == []
+
+
+def test_of_a_marker_of_an_earlier_version_it_is_said_what_it_does_not_tell() -> None:
+    table = Reader(Broker({0: 0, 1: 50}, {0: 100, 1: 80}), AT_100)
+    sync = sync_of(table)
+
+    advance(sync, {0: 100, 1: 80})
+    advance(sync, {0: 100, 1: 80})
+
+    assert table.pause is None
+    assert table.next_offset("t", 1) == 80
+    (warning,) = table.warnings
+    assert warning.startswith("t[1] begins at offset 50, and the table, written by an earlier version")
+    assert len(table.statuses) == 1
+    assert table.statuses[0].warnings == (warning,)
+
+
+def test_what_was_looked_through_is_in_the_next_marker_of_the_topic() -> None:
+    table = Reader(Broker({0: 0}, {0: 100}), AT_100)
+    table._passed = {("t", 0): 150, ("u", 0): 7}
+
+    assert table.reached is not None
+    assert table.reached.offsets == {"t": {0: 150}}
