@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from structlog import get_logger
+
 from cdc_sync.context import Context
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
@@ -29,6 +31,8 @@ class TableReading(TableStanding):
         self._context = context
         # Read without finding anything of this table; not worth a commit, so known to this process only.
         self._passed: dict[tuple[str, int], int] = {}
+        # By partition that the topic was given later: up to where the others are to be read before it is begun.
+        self._awaited: dict[tuple[str, int], Mapping[int, int]] = {}
         self._current: frozenset[str] = frozenset()
 
     def next_offset(self, topic: str, partition: int) -> int | None:
@@ -48,14 +52,48 @@ class TableReading(TableStanding):
         known = self.progress.offsets
         return self.progress.looked_through({place: at for place, at in self._passed.items() if place[0] in known})
 
-    def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
-        """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
+    def awaits(self, topic: str, partition: int, end: int) -> Mapping[int, int]:
+        """Return up to where other partitions are to be read before this one is begun; empty if it may be.
+
+        Where a topic is given more partitions, keys go on in new ones, and offsets no longer order a key's events.
+        The first record of a new partition says that they have moved, so what came before is in the others by then.
+
+        Args:
+            topic: one of the table's.
+            partition: of the topic.
+            end: the offset after the last record of the partition to read.
+        """
+        place = topic, partition
+        if place not in self._awaited:
+            named = self.progress.offsets.get(topic, {}) if self.progress else {}
+            begun = {*named, *(number for name, number in self._passed if name == topic)}
+            if not begun or partition in begun or not end:
+                return {}
+            now = self._context.kafka.ends([topic]).get(topic, {})
+            self._awaited[place] = {number: now[number] for number in begun if number in now}
+            get_logger().info("partition is new to the table", table=str(self.table), topic=topic, partition=partition)
+        return {
+            number: offset
+            for number, offset in self._awaited[place].items()
+            if (self.next_offset(topic, number) or 0) < offset
+        }
+
+    def ranges(self, topic: str, ends: Ends, *, all_at_once: bool = False) -> tuple[OffsetRange, ...]:
+        """Return what the table has not read of a topic; pauses if some of it is gone from the topic.
+
+        Args:
+            topic: one of the table's.
+            ends: up to where to read; other topics' do not count.
+            all_at_once: a partition that is new need not wait until the others are read.
+        """
         wanted = [place for place in ends if place[0] == topic]
         beginnings = self._context.kafka.beginnings([topic]).get(topic, {})
         if not self.has_all(topic, beginnings):
             return ()
         found = []
         for place in sorted(wanted):
+            if not all_at_once and self.awaits(*place, ends[place]):
+                continue
             known = self.next_offset(*place)
             beginning = beginnings.get(place[1], 0)
             start = beginning if known is None else known

@@ -119,24 +119,37 @@ class TopicSync:
     def _step(
         self, ends: Ends, beginnings: Mapping[int, int], active: Sequence[TableSync], limit: int
     ) -> tuple[OffsetRange, ...]:
-        """Return what to look at next: from the first offset that anyone has not seen."""
+        """Return what to look at next: from the first offset that anyone has not seen.
+
+        Where a partition is new to a table, the others are read further than the ends, if need be, and then that one.
+        """
         found = []
-        for (topic, partition), end in sorted(ends.items()):
-            if topic != self._topic:
+        for partition, end in sorted(self._with_awaited(ends, active).items()):
+            readers = [table for table in active if not table.awaits(self._topic, partition, end)]
+            if active and not readers:
                 continue
             beginning = beginnings.get(partition, 0)
             accounted = self._accounted.get(partition)
             starts = [
                 (beginning if (known := table.next_offset(self._topic, partition)) is None else known)
-                for table in active
+                for table in readers
             ]
             if accounted is None:
                 accounted = min(starts, default=beginning)
                 self._accounted[partition] = accounted
             start = max(beginning, min([accounted, *starts]))
             if start < end:
-                found.append(OffsetRange(topic=topic, partition=partition, start=start, end=min(end, start + limit)))
+                end = min(end, start + limit)
+                found.append(OffsetRange(topic=self._topic, partition=partition, start=start, end=end))
         return tuple(found)
+
+    def _with_awaited(self, ends: Ends, active: Sequence[TableSync]) -> Mapping[int, int]:
+        found = {partition: end for (topic, partition), end in ends.items() if topic == self._topic}
+        for table in active:
+            for partition, end in tuple(found.items()):
+                for other, offset in table.awaits(self._topic, partition, end).items():
+                    found[other] = max(offset, found.get(other, 0))
+        return found
 
     def _advance_known(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> bool:
         """Try without looking: worth it when the topic has one table and its newest records look familiar."""

@@ -196,3 +196,62 @@ def test_what_was_looked_through_is_in_the_next_marker_of_the_topic() -> None:
 
     assert table.reached is not None
     assert table.reached.offsets == {"t": {0: 150}}
+
+
+WHOLE_AT_100 = replace(AT_100, whole=frozenset({"t"}))
+
+
+def _read(table: Reader) -> list[list[tuple[int, int, int]]]:
+    return [[(item.partition, item.start, item.end) for item in step] for step in table.steps]
+
+
+def test_a_new_partition_is_begun_once_the_others_are_read_to_where_they_were() -> None:
+    table = Reader(Broker({0: 0, 1: 0}, {0: 350, 1: 12}), WHOLE_AT_100, size=200)
+
+    advance(sync_of(table), {0: 250, 1: 10})
+
+    assert _read(table) == [[(0, 100, 300)], [(0, 300, 350)], [(1, 0, 10)]], "the broker has more than the batch knows"
+
+
+def test_a_new_partition_that_was_begun_is_read_with_the_others() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 10})
+    table = Reader(broker, WHOLE_AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 200, 1: 10})
+    broker.now = {0: 300, 1: 20}
+
+    advance(sync, {0: 300, 1: 20})
+
+    assert _read(table)[2:] == [[(0, 200, 300), (1, 10, 20)]]
+
+
+def test_a_new_partition_is_noticed_when_it_has_its_first_record() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 0})
+    table = Reader(broker, WHOLE_AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 200, 1: 0})
+    broker.now = {0: 400, 1: 1}
+
+    advance(sync, {0: 300, 1: 1})
+
+    assert _read(table) == [[(0, 100, 200)], [(0, 200, 400)], [(1, 0, 1)]], "keys moved after offset 200"
+
+
+def test_each_table_of_a_topic_begins_a_new_partition_in_its_own_time() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 10})
+    begun = replace(WHOLE_AT_100, offsets={"t": {0: 200, 1: 4}})
+    lagging, ahead = Reader(broker, WHOLE_AT_100, name="a"), Reader(broker, begun, name="b")
+
+    advance(sync_of(lagging, ahead), {0: 200, 1: 10})
+
+    assert _read(lagging) == [[(0, 100, 200)], [(1, 0, 10)]]
+    assert _read(ahead) == [[(1, 4, 10)]]
+
+
+def test_what_keeps_a_new_partition_waiting_and_is_gone_pauses_the_table() -> None:
+    table = Reader(Broker({0: 120, 1: 0}, {0: 200, 1: 10}), WHOLE_AT_100)
+
+    advance(sync_of(table), {0: 200, 1: 10})
+
+    assert table.reason is not None
+    assert table.steps == []
