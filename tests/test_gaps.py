@@ -6,13 +6,16 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+
+import pytest
 
 from cdc_sync.events import TableId
+from cdc_sync.job import SyncJob
 from cdc_sync.progress import Progress
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.state import TableStatus
-from cdc_sync.tablereading import TableReading
+from cdc_sync.tablereading import Ends, TableReading
 from cdc_sync.topicsync import TopicSync
 
 AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})
@@ -255,3 +258,27 @@ def test_what_keeps_a_new_partition_waiting_and_is_gone_pauses_the_table() -> No
 
     assert table.reason is not None
     assert table.steps == []
+
+
+def _odd(monkeypatch: pytest.MonkeyPatch, broker: Broker, *tables: Reader) -> list[Ends]:
+    """What a start looks at before any batch comes."""
+    found: list[Ends] = []
+    job = SyncJob.__new__(SyncJob)
+    job._context = tables[0]._context
+    job.tables = cast("Any", SimpleNamespace(of=lambda _: tables))
+    monkeypatch.setattr(job, "process", found.append)
+    job.check_topics(broker.ends(["t"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("begins", "end", "looks"),
+    [(0, 100, False), (100, 100, False), (0, 300, False), (200, 200, True), (150, 300, True), (0, 50, True)],
+    ids=["all read", "all read and gone", "more to read", "all gone", "some gone", "fewer than were read"],
+)
+def test_a_start_looks_where_a_table_cannot_go_on(
+    begins: int, end: int, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker({0: begins}, {0: end})
+    assert _odd(monkeypatch, broker, Reader(broker, AT_100)) == ([{("t", 0): end}] if looks else [])
+    assert _odd(monkeypatch, broker, Reader(broker, None)) == [], "it holds nothing yet"
