@@ -84,11 +84,25 @@ def progress_after(
 ) -> Progress:
     """Return the marker of a commit that holds the ranges.
 
+    It names every partition of a topic that the table begins with, those without a range at where the topic begins:
+    one that a later marker does not name is new, and what retention takes from it before it is read is missing.
+
     Args:
         before: what the table holds now.
         version: the head's number.
         bounds: LSNs that no event in the ranges exceeds.
     """
+    topics = {item.topic for item in ranges}
+    partial = topics - before.whole
+    present = context.kafka.beginnings(partial) if partial else {}
+    before = before.looked_through(
+        {
+            (topic, partition): beginning
+            for topic, partitions in present.items()
+            if topic not in before.offsets
+            for partition, beginning in partitions.items()
+        }
+    )
     offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
     high_water = {topic: dict(partitions) for topic, partitions in before.high_water.items()}
     for item in ranges:
@@ -99,6 +113,6 @@ def progress_after(
             known.pop(item.partition, None)
         else:
             known[item.partition] = max(seen, bound)
-    topics = {item.topic for item in ranges}
+    whole = before.whole | {topic for topic, found in present.items() if found.keys() <= offsets[topic].keys()}
     topic_ids = {**before.topic_ids, **context.kafka.topic_ids(topics)}
-    return replace(before, version=version, offsets=offsets, topic_ids=topic_ids, high_water=high_water)
+    return replace(before, version=version, offsets=offsets, topic_ids=topic_ids, high_water=high_water, whole=whole)

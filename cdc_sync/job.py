@@ -28,7 +28,7 @@ from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.events import TableId
-from cdc_sync.kafka import KafkaClient
+from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
@@ -225,6 +225,25 @@ class SyncJob:
         waiting = (table for table in tables.values() if table.waiting is not None and table.pause is None)
         return any(not is_stuck(table) for table in waiting)
 
+    def check_topics(self, ends: Offsets) -> None:
+        """Pause tables that cannot go on where they stand in their topics, for no batch comes without new records.
+
+        Args:
+            ends: of every topic there is.
+        """
+        beginnings = self._context.kafka.beginnings(ends)
+        odd = {
+            (topic, partition): end
+            for topic, partitions in ends.items()
+            for partition, end in partitions.items()
+            for table in self.tables.of(topic)
+            if table.pause is None
+            and (known := table.next_offset(topic, partition)) is not None
+            and not beginnings.get(topic, {}).get(partition, 0) <= known <= end
+        }
+        if odd:
+            self.process(odd)
+
     def start_offsets(self, beginnings: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
         """Return where the stream begins: the first offset of each partition that some table has not read."""
         starts: dict[str, dict[str, int]] = {}
@@ -343,6 +362,7 @@ def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
 def _start(job: SyncJob, context: Context, checkpoint: str, failure: list[Exception], *, once: bool) -> StreamingQuery:
     config = context.config
     topics = context.kafka.matching_topics(config.kafka)
+    job.check_topics(context.kafka.ends(topics))
     starts = job.start_offsets(context.kafka.beginnings(topics))
     stream = (
         context.spark.readStream.format("kafka")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdc_sync.errors import TargetError
@@ -48,6 +48,8 @@ class Progress:
         topic_ids: topic -> the broker's id of it, which changes when a topic is deleted and made again.
         high_water: topic -> partition -> no event in the table that came from there has a higher source LSN. A
             partition that is in `offsets` and not here is one for which that is not known.
+        whole: the topics of which `offsets` names every partition there was when the table began; one that is not named
+            is newer. Markers of earlier versions do not say it.
         truncated: the last TRUNCATE that was carried out, None if none was.
         shares: where several source tables share the target, how far each has read, by its name; the marker itself says
             nothing of events then, and its version is the union's.
@@ -57,12 +59,31 @@ class Progress:
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     high_water: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
     truncated: Truncated | None = None
     shares: Mapping[str, Progress] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int | None:
-        """Return the first offset the table does not hold, None if it holds nothing of the partition."""
-        return self.offsets.get(topic, {}).get(partition)
+        """Return the first offset the table does not hold, None if nothing is known of the partition.
+
+        One that the topic was given since the table began is to be read from its first record on.
+        """
+        return self.offsets.get(topic, {}).get(partition, 0 if topic in self.whole else None)
+
+    def looked_through(self, places: Mapping[tuple[str, int], int]) -> Progress:
+        """Return the marker of a table that has also read up to some places, without finding anything of its own.
+
+        Args:
+            places: topic and partition -> the next offset to read.
+        """
+        offsets = {topic: dict(partitions) for topic, partitions in self.offsets.items()}
+        high_water = {topic: dict(partitions) for topic, partitions in self.high_water.items()}
+        for (topic, partition), offset in places.items():
+            known, highest = offsets.setdefault(topic, {}), self.highest_lsn(topic, partition)
+            if partition not in known and highest is not None:
+                high_water.setdefault(topic, {})[partition] = highest
+            known[partition] = max(offset, known.get(partition, 0))
+        return replace(self, offsets=offsets, high_water=high_water)
 
     def highest_lsn(self, topic: str, partition: int) -> int | None:
         """Return an LSN that no event in the table exceeds whose key may come in this partition, None if unknown.
@@ -89,6 +110,8 @@ class Progress:
             "topic_ids": dict(sorted(self.topic_ids.items())),
             "high_water": _with_text_keys(self.high_water),
         }
+        if self.whole:
+            data["whole"] = sorted(self.whole)
         if self.truncated is not None:
             offsets = _with_text_keys(self.truncated.offsets)
             data["truncated"] = {
@@ -121,6 +144,7 @@ def _from_json(data: Mapping[str, Any]) -> Progress:
         offsets=with_number_keys(data["offsets"]),
         topic_ids=data["topic_ids"],
         high_water=with_number_keys(data["high_water"]),
+        whole=frozenset(data.get("whole", ())),
         truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
         shares={name: _from_json(share) for name, share in data["shares"].items()} if data["format"] == 3 else {},
     )

@@ -85,6 +85,7 @@ class TableDropping(TableRenaming):
         """Pause if the topic is another one; after the table was dropped, its topic may have been cleared away too."""
         if self.is_gone and not self._is_same_topic(topic):
             self._passed.clear()
+            self._awaited.clear()
             self.progress = None
             self._begin_behind_end(is_there=True)
         return super().check_topic(topic)
@@ -119,8 +120,11 @@ class TableDropping(TableRenaming):
         size = self._context.config.job.max_offsets_per_batch
         found: list[OffsetRange] = []
         for topic, partitions in self._context.kafka.ends(topics).items():
-            unread = self.ranges(topic, {(topic, partition): offset for partition, offset in partitions.items()})
-            found += self._before(unread, end)
+            ends = {(topic, partition): offset for partition, offset in partitions.items()}
+            # What keeps a new partition waiting may lie behind the end.
+            found += self._before(self.ranges(topic, ends), end) or self._before(
+                self.ranges(topic, ends, all_at_once=True), end
+            )
         return tuple(
             OffsetRange(
                 topic=item.topic, partition=item.partition, start=item.start, end=min(item.end, item.start + size)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from structlog import get_logger
+
 from cdc_sync.context import Context
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
 from cdc_sync.plan import Refusal, Waiting
+from cdc_sync.progress import Progress
 from cdc_sync.sightings import events_in
 from cdc_sync.spark.observe import first_offsets_from, schemas
 from cdc_sync.spark.source import OffsetRange, narrowed
@@ -28,6 +31,8 @@ class TableReading(TableStanding):
         self._context = context
         # Read without finding anything of this table; not worth a commit, so known to this process only.
         self._passed: dict[tuple[str, int], int] = {}
+        # By partition that the topic was given later: up to where the others are to be read before it is begun.
+        self._awaited: dict[tuple[str, int], Mapping[int, int]] = {}
         self._current: frozenset[str] = frozenset()
 
     def next_offset(self, topic: str, partition: int) -> int | None:
@@ -36,30 +41,101 @@ class TableReading(TableStanding):
         passed = self._passed.get((topic, partition))
         return max((offset for offset in (committed, passed) if offset is not None), default=None)
 
-    def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
-        """Return what the table has not read of a topic; pauses if some of it is gone from the topic."""
+    @property
+    def reached(self) -> Progress | None:
+        """The marker of what the table has read, which may be further than what it has committed.
+
+        What it has only passed is of no use to anyone before the next commit, and must not be missed after it.
+        """
+        if self.progress is None:
+            return None
+        known = self.progress.offsets
+        return self.progress.looked_through({place: at for place, at in self._passed.items() if place[0] in known})
+
+    def awaits(self, topic: str, partition: int, end: int) -> Mapping[int, int]:
+        """Return up to where other partitions are to be read before this one is begun; empty if it may be.
+
+        Where a topic is given more partitions, keys go on in new ones, and offsets no longer order a key's events.
+        The first record of a new partition says that they have moved, so what came before is in the others by then.
+
+        Args:
+            topic: one of the table's.
+            partition: of the topic.
+            end: the offset after the last record of the partition to read.
+        """
+        place = topic, partition
+        if place not in self._awaited:
+            named = self.progress.offsets.get(topic, {}) if self.progress else {}
+            begun = {*named, *(number for name, number in self._passed if name == topic)}
+            if not begun or partition in begun or not end:
+                return {}
+            now = self._context.kafka.ends([topic]).get(topic, {})
+            self._awaited[place] = {number: now[number] for number in begun if number in now}
+            get_logger().info("partition is new to the table", table=str(self.table), topic=topic, partition=partition)
+        return {
+            number: offset
+            for number, offset in self._awaited[place].items()
+            if (self.next_offset(topic, number) or 0) < offset
+        }
+
+    def ranges(self, topic: str, ends: Ends, *, all_at_once: bool = False) -> tuple[OffsetRange, ...]:
+        """Return what the table has not read of a topic; pauses if some of it is gone from the topic.
+
+        Args:
+            topic: one of the table's.
+            ends: up to where to read; other topics' do not count.
+            all_at_once: a partition that is new need not wait until the others are read.
+        """
         wanted = [place for place in ends if place[0] == topic]
         beginnings = self._context.kafka.beginnings([topic]).get(topic, {})
+        if not self.has_all(topic, beginnings):
+            return ()
         found = []
         for place in sorted(wanted):
+            if not all_at_once and self.awaits(*place, ends[place]):
+                continue
             known = self.next_offset(*place)
             beginning = beginnings.get(place[1], 0)
             start = beginning if known is None else known
             end = ends[place]
             if known is None:
                 self._unread.setdefault(topic, {})[place[1]] = start
-            if start < beginning < ends[place]:
-                self.refuse(
-                    Pause(
-                        reason=f"offsets {start} to {beginning - 1} of {topic}[{place[1]}] were deleted from the topic "
-                        "before they were read",
-                        remedy="snapshot the table again into a new target; raise the topic's retention",
-                    )
-                )
-                return ()
             if start < end:
                 found.append(OffsetRange(topic=topic, partition=place[1], start=start, end=end))
         return tuple(found)
+
+    def has_all(self, topic: str, beginnings: Mapping[int, int]) -> bool:
+        """Pause if something of a topic that the table has not read is gone from it; return whether nothing is.
+
+        Args:
+            topic: one of the table's.
+            beginnings: the first offset of each partition that is still there.
+        """
+        for partition, beginning in sorted(beginnings.items()):
+            start = self.next_offset(topic, partition)
+            if start is None:
+                self._warn_of_unknown(topic, partition, beginning)
+            elif start < beginning:
+                self.refuse(
+                    Pause(
+                        reason=f"offsets {start} to {beginning - 1} of {topic}[{partition}] were deleted from the "
+                        "topic before they were read",
+                        remedy="snapshot the table again into a new target; raise the topic's retention",
+                    )
+                )
+                return False
+        return True
+
+    def _warn_of_unknown(self, topic: str, partition: int, beginning: int) -> None:
+        """Say that a marker of an earlier version does not tell whether what is gone from a partition was read."""
+        if not beginning or self.progress is None or topic not in self.progress.offsets:
+            return
+        is_new = self._warn(
+            f"{topic}[{partition}] begins at offset {beginning}, and the table, written by an earlier version of "
+            "cdc_sync, does not say whether what was before was read; compare it with `cdc-sync verify`"
+        )
+        if is_new:
+            self.save_status()
 
     def check_topic(self, topic: str) -> bool:
         """Pause if the topic is not the one whose offsets the target knows; return whether the table may go on."""

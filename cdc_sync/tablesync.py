@@ -492,7 +492,7 @@ class TableSync(TableDropping):
             ranges=ranges,
             converters=converters,
             exact=exact,
-            progress=self.progress,
+            progress=self.reached,
             may_append=self._appends_failed < 3,
             keep_unchanged=self._keeps_unchanged,
             columns_since=self._columns_since(self.history),

@@ -72,8 +72,9 @@ class TopicSync:
         limit = self._context.config.job.max_offsets_per_batch
         self._failed.clear()
         while True:
-            active = self._active()
-            step = self._step(ends, active, limit)
+            beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
+            active = self._active(beginnings)
+            step = self._step(ends, beginnings, active, limit)
             if not step:
                 for table in active:
                     table.recovered()  # a commit whose reply was lost leaves nothing to do
@@ -89,9 +90,10 @@ class TopicSync:
         return [(self._topic, partition, end - 1) for partition, end in self._behind(ends).items() if end]
 
     def _behind(self, ends: Ends) -> Mapping[int, int]:
-        """Return the ends, by partition, that someone has yet to read up to.
+        """Return the ends, by partition, that someone has yet to read up to, or that are before what someone has read.
 
-        Costs no call to Kafka, for most topics of a batch have nothing new.
+        A topic that ends before what was read may be another one of the same name. Costs no call to Kafka, for most
+        topics of a batch have nothing new.
         """
         waiting = [table for table in self._tables.of(self._topic) if table.pause is None]
         return {
@@ -100,13 +102,15 @@ class TopicSync:
             if topic == self._topic
             and (
                 self._accounted.get(partition, -1) < end
-                or any((table.next_offset(topic, partition) or 0) < end for table in waiting)
+                or any((table.next_offset(topic, partition) or 0) != end for table in waiting)
             )
         }
 
-    def _active(self) -> tuple[TableSync, ...]:
+    def _active(self, beginnings: Mapping[int, int]) -> tuple[TableSync, ...]:
         return tuple(
-            table for table in self._tables.of(self._topic) if table.table not in self._failed and self._ready(table)
+            table
+            for table in self._tables.of(self._topic)
+            if table.table not in self._failed and self._ready(table) and table.has_all(self._topic, beginnings)
         )
 
     def _ready(self, table: TableSync) -> bool:
@@ -121,26 +125,40 @@ class TopicSync:
             self._fail(table, error)
             return False
 
-    def _step(self, ends: Ends, active: Sequence[TableSync], limit: int) -> tuple[OffsetRange, ...]:
-        """Return what to look at next: from the first offset that anyone has not seen."""
-        beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
+    def _step(
+        self, ends: Ends, beginnings: Mapping[int, int], active: Sequence[TableSync], limit: int
+    ) -> tuple[OffsetRange, ...]:
+        """Return what to look at next: from the first offset that anyone has not seen.
+
+        Where a partition is new to a table, the others are read further than the ends, if need be, and then that one.
+        """
         found = []
-        for (topic, partition), end in sorted(ends.items()):
-            if topic != self._topic:
+        for partition, end in sorted(self._with_awaited(ends, active).items()):
+            readers = [table for table in active if not table.awaits(self._topic, partition, end)]
+            if active and not readers:
                 continue
             beginning = beginnings.get(partition, 0)
             accounted = self._accounted.get(partition)
             starts = [
                 (beginning if (known := table.next_offset(self._topic, partition)) is None else known)
-                for table in active
+                for table in readers
             ]
             if accounted is None:
                 accounted = min(starts, default=beginning)
                 self._accounted[partition] = accounted
             start = max(beginning, min([accounted, *starts]))
             if start < end:
-                found.append(OffsetRange(topic=topic, partition=partition, start=start, end=min(end, start + limit)))
+                end = min(end, start + limit)
+                found.append(OffsetRange(topic=self._topic, partition=partition, start=start, end=end))
         return tuple(found)
+
+    def _with_awaited(self, ends: Ends, active: Sequence[TableSync]) -> Mapping[int, int]:
+        found = {partition: end for (topic, partition), end in ends.items() if topic == self._topic}
+        for table in active:
+            for partition, end in tuple(found.items()):
+                for other, offset in table.awaits(self._topic, partition, end).items():
+                    found[other] = max(offset, found.get(other, 0))
+        return found
 
     def _advance_known(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> bool:
         """Try without looking: worth it when the topic has one table and its newest records look familiar."""

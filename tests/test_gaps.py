@@ -1,0 +1,284 @@
+"""What is gone from a topic before a table has read it is told, whichever way the table goes on; no Kafka, no Spark."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cdc_sync.events import TableId
+from cdc_sync.job import SyncJob
+from cdc_sync.progress import Progress
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.state import TableStatus
+from cdc_sync.tablereading import Ends, TableReading
+from cdc_sync.topicsync import TopicSync
+
+AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})
+
+
+class Broker:
+    """One topic `t`: where its partitions begin and end, and its id."""
+
+    def __init__(self, begins: Mapping[int, int], ends: Mapping[int, int], *, topic_id: str = "T") -> None:
+        self.begins, self.now, self.topic_id = dict(begins), dict(ends), topic_id
+
+    def beginnings(self, _: object) -> Mapping[str, Mapping[int, int]]:
+        return {"t": dict(self.begins)}
+
+    def ends(self, _: object) -> Mapping[str, Mapping[int, int]]:
+        return {"t": dict(self.now)}
+
+    def topic_ids(self, _: object) -> Mapping[str, str]:
+        return {"t": self.topic_id}
+
+    def peek(self, *_: object) -> None:
+        return None
+
+
+class Reader(TableReading):
+    """A table whose newest records always look familiar, so that its ranges are written without a look at them."""
+
+    knows_any = True
+    is_told = must_rebuild_history = False
+
+    def __init__(self, broker: Broker, progress: Progress | None, *, name: str = "a", size: int = 1000) -> None:
+        self.statuses: list[TableStatus] = []
+        self.steps: list[tuple[OffsetRange, ...]] = []
+        self.lock = threading.Lock()
+        context: Any = SimpleNamespace(
+            kafka=broker,
+            state=SimpleNamespace(save=self.statuses.append),
+            config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
+        )
+        route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
+        super().__init__(context, route)
+        self.progress = progress
+
+    def reload_after_failure(self) -> None:
+        pass
+
+    def audit(self) -> None:
+        pass
+
+    def advance_known(self, step: tuple[OffsetRange, ...]) -> bool:
+        assert self.progress is not None
+        self.steps.append(step)
+        read = {**self.progress.offsets["t"], **{item.partition: item.end for item in step}}
+        self.progress = replace(self.progress, offsets={"t": read})
+        return True
+
+    @property
+    def reason(self) -> str | None:
+        return None if self.pause is None else self.pause.reason
+
+
+class Topic(TopicSync):
+    """A topic whose survey finds events of the tables that are known, and of no other."""
+
+    def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[Any]) -> None:
+        for table in active:
+            ranges = table.ranges(self._topic, {(item.topic, item.partition): item.end for item in step})
+            if ranges:
+                table.advance_known(ranges)
+        self._account(step)
+
+
+def sync_of(*tables: Reader) -> TopicSync:
+    found: Any = SimpleNamespace(of=lambda _: tables)
+    return Topic(tables[0]._context, found, "t")
+
+
+def advance(sync: TopicSync, ends: Mapping[int, int]) -> None:
+    sync.advance({("t", partition): end for partition, end in ends.items()})
+
+
+def test_a_table_that_lags_behind_retention_pauses_though_its_records_look_familiar() -> None:
+    broker = Broker({0: 0}, {0: 100})
+    table = Reader(broker, AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 100})
+    broker.begins = {0: 150}
+
+    advance(sync, {0: 200})
+
+    assert table.reason == "offsets 100 to 149 of t[0] were deleted from the topic before they were read"
+    assert table.steps == []
+    assert table.statuses[-1].state == "paused"
+
+
+def test_the_other_tables_of_the_topic_go_on() -> None:
+    broker = Broker({0: 150}, {0: 200})
+    late, ready = Reader(broker, AT_100, name="a"), Reader(broker, replace(AT_100, offsets={"t": {0: 160}}), name="b")
+
+    advance(sync_of(late, ready), {0: 200})
+
+    assert late.pause is not None
+    assert ready.pause is None
+    assert ready.next_offset("t", 0) == 200
+
+
+def test_a_table_pauses_though_all_it_has_not_read_is_gone() -> None:
+    table = Reader(Broker({0: 200}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.reason == "offsets 100 to 199 of t[0] were deleted from the topic before they were read"
+
+
+def test_what_compaction_took_out_of_the_middle_is_no_gap() -> None:
+    table = Reader(Broker({0: 0}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.pause is None
+    assert table.next_offset("t", 0) == 200
+
+
+def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
+    table = Reader(Broker({0: 100}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 200})
+
+    assert table.pause is None
+    assert table.next_offset("t", 0) == 200
+
+
+def test_a_topic_that_is_another_one_now_is_told_before_it_is_as_long() -> None:
+    broker = Broker({0: 0}, {0: 100})
+    table = Reader(broker, AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 100})
+    broker.topic_id, broker.now = "another", {0: 50}
+
+    advance(sync, {0: 50})
+
+    assert table.reason == "topic t was deleted and made again, so its offsets no longer mean what they did"
+
+
+def test_ends_of_before_are_no_reason_to_stop() -> None:
+    table = Reader(Broker({0: 0}, {0: 200}), AT_100)
+
+    advance(sync_of(table), {0: 90})
+
+    assert table.pause is None
+    assert table.steps == []
+
+
+def test_a_partition_that_the_topic_was_given_since_must_have_all_its_records() -> None:
+    table = Reader(Broker({0: 0, 1: 50}, {0: 100, 1: 80}), replace(AT_100, whole=frozenset({"t"})))
+
+    advance(sync_of(table), {0: 100, 1: 80})
+
+    assert table.reason == "offsets 0 to 49 of t[1] were deleted from the topic before they were read"
+    assert table.steps == []
+
+
+def test_of_a_marker_of_an_earlier_version_it_is_said_what_it_does_not_tell() -> None:
+    table = Reader(Broker({0: 0, 1: 50}, {0: 100, 1: 80}), AT_100)
+    sync = sync_of(table)
+
+    advance(sync, {0: 100, 1: 80})
+    advance(sync, {0: 100, 1: 80})
+
+    assert table.pause is None
+    assert table.next_offset("t", 1) == 80
+    (warning,) = table.warnings
+    assert warning.startswith("t[1] begins at offset 50, and the table, written by an earlier version")
+    assert len(table.statuses) == 1
+    assert table.statuses[0].warnings == (warning,)
+
+
+def test_what_was_looked_through_is_in_the_next_marker_of_the_topic() -> None:
+    table = Reader(Broker({0: 0}, {0: 100}), AT_100)
+    table._passed = {("t", 0): 150, ("u", 0): 7}
+
+    assert table.reached is not None
+    assert table.reached.offsets == {"t": {0: 150}}
+
+
+WHOLE_AT_100 = replace(AT_100, whole=frozenset({"t"}))
+
+
+def _read(table: Reader) -> list[list[tuple[int, int, int]]]:
+    return [[(item.partition, item.start, item.end) for item in step] for step in table.steps]
+
+
+def test_a_new_partition_is_begun_once_the_others_are_read_to_where_they_were() -> None:
+    table = Reader(Broker({0: 0, 1: 0}, {0: 350, 1: 12}), WHOLE_AT_100, size=200)
+
+    advance(sync_of(table), {0: 250, 1: 10})
+
+    assert _read(table) == [[(0, 100, 300)], [(0, 300, 350)], [(1, 0, 10)]], "the broker has more than the batch knows"
+
+
+def test_a_new_partition_that_was_begun_is_read_with_the_others() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 10})
+    table = Reader(broker, WHOLE_AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 200, 1: 10})
+    broker.now = {0: 300, 1: 20}
+
+    advance(sync, {0: 300, 1: 20})
+
+    assert _read(table)[2:] == [[(0, 200, 300), (1, 10, 20)]]
+
+
+def test_a_new_partition_is_noticed_when_it_has_its_first_record() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 0})
+    table = Reader(broker, WHOLE_AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 200, 1: 0})
+    broker.now = {0: 400, 1: 1}
+
+    advance(sync, {0: 300, 1: 1})
+
+    assert _read(table) == [[(0, 100, 200)], [(0, 200, 400)], [(1, 0, 1)]], "keys moved after offset 200"
+
+
+def test_each_table_of_a_topic_begins_a_new_partition_in_its_own_time() -> None:
+    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 10})
+    begun = replace(WHOLE_AT_100, offsets={"t": {0: 200, 1: 4}})
+    lagging, ahead = Reader(broker, WHOLE_AT_100, name="a"), Reader(broker, begun, name="b")
+
+    advance(sync_of(lagging, ahead), {0: 200, 1: 10})
+
+    assert _read(lagging) == [[(0, 100, 200)], [(1, 0, 10)]]
+    assert _read(ahead) == [[(1, 4, 10)]]
+
+
+def test_what_keeps_a_new_partition_waiting_and_is_gone_pauses_the_table() -> None:
+    table = Reader(Broker({0: 120, 1: 0}, {0: 200, 1: 10}), WHOLE_AT_100)
+
+    advance(sync_of(table), {0: 200, 1: 10})
+
+    assert table.reason is not None
+    assert table.steps == []
+
+
+def _odd(monkeypatch: pytest.MonkeyPatch, broker: Broker, *tables: Reader) -> list[Ends]:
+    """What a start looks at before any batch comes."""
+    found: list[Ends] = []
+    job = SyncJob.__new__(SyncJob)
+    job._context = tables[0]._context
+    job.tables = cast("Any", SimpleNamespace(of=lambda _: tables))
+    monkeypatch.setattr(job, "process", found.append)
+    job.check_topics(broker.ends(["t"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("begins", "end", "looks"),
+    [(0, 100, False), (100, 100, False), (0, 300, False), (200, 200, True), (150, 300, True), (0, 50, True)],
+    ids=["all read", "all read and gone", "more to read", "all gone", "some gone", "fewer than were read"],
+)
+def test_a_start_looks_where_a_table_cannot_go_on(
+    begins: int, end: int, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker({0: begins}, {0: end})
+    assert _odd(monkeypatch, broker, Reader(broker, AT_100)) == ([{("t", 0): end}] if looks else [])
+    assert _odd(monkeypatch, broker, Reader(broker, None)) == [], "it holds nothing yet"
