@@ -85,6 +85,7 @@ class Course:
         changes: the schema-change topic of MySQL and MariaDB, in its order.
         themes: what was done, for counting.
         statements: as they were given to the source, those of other sessions and of the capture's own left out.
+        script: Postgres only: the same with rows, and with what was taken back, in its transactions.
         final: the tables at the end, by name, for comparing with a real database.
         partitions: of the table's topic.
         pick: an integer for whatever else has to be chosen.
@@ -97,6 +98,7 @@ class Course:
     changes: tuple[SchemaChangeRecord, ...] = ()
     themes: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
     final: tuple[tuple[str, tuple[Col, ...]], ...] = ()
     partitions: int = 1
     pick: int = 0
