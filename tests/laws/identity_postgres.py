@@ -347,7 +347,7 @@ class Session:
             self.themes.append("rolled back to a savepoint")
 
     def undo(self, saved: dict[str, Relation], written: int, said: int, touched: int) -> None:
-        """Take back what was done; rows of the catalogue keep a trace of it, so that they no longer tell the command."""
+        """Take back what was done; rows of the catalogue keep a trace of it, and no longer tell their command."""
         spoiled = {key for key, _ in self.touched[touched:]}
         self.database.tables = saved
         del self.open[written:], self.statements[said:], self.touched[touched:]

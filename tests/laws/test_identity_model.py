@@ -83,8 +83,8 @@ def test_postgres_gives_commands_the_numbers_of_the_model(postgres: psycopg.Curs
                 postgres.execute(statement.encode())
         last = course.states[-1]
         postgres.execute(
-            "SELECT 0, CASE WHEN t.xmax::text = '0' THEN t.cmin::text::int END FROM pg_type t WHERE typrelid = %s::regclass"
-            " UNION ALL SELECT attnum, CASE WHEN a.xmax::text = '0' THEN a.cmin::text::int END FROM pg_attribute a"
+            "SELECT 0, CASE WHEN xmax::text = '0' THEN cmin::text::int END FROM pg_type WHERE typrelid = %s::regclass"
+            " UNION ALL SELECT attnum, CASE WHEN xmax::text = '0' THEN cmin::text::int END FROM pg_attribute"
             " WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY 1",
             ("public.t", "public.t"),
         )
