@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cdc_sync.debezium.conversions import EventSchema, WireColumn
@@ -71,6 +71,17 @@ class State:
     relid: int
     attributes: tuple[Attribute, ...] | None
     named: Stamp
+
+    def without_commands(self, keys: Collection[tuple[int, int]]) -> State:
+        """Return what is shown if transactions that were taken back wrote these rows: (relid, attnum or 0)."""
+
+        def told(number: int, stamp: Stamp) -> Stamp:
+            return replace(stamp, command=None) if (self.relid, number) in keys else stamp
+
+        attributes = self.attributes and tuple(
+            replace(item, stamp=told(item.number, item.stamp)) for item in self.attributes if item.stamp is not None
+        )
+        return replace(self, attributes=attributes, named=told(0, self.named))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

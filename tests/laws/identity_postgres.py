@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
@@ -355,7 +355,7 @@ class Session:
         for key in spoiled & self.stamps.keys():
             self.stamps[key] = replace(self.stamps[key], command=None)
         # From the last commit on already, so that readings tell less than they might.
-        self.states[-1] = _spoiled(self.states[-1], spoiled)
+        self.states[-1] = self.states[-1].without_commands(spoiled)
 
     def simple(self) -> Op:
         """Draw one statement; it chooses its column when it runs."""
@@ -377,18 +377,6 @@ class Session:
     def some_retype(self) -> None:
         for column in self.draw.pick(self.table):
             self.retype(column.name)
-
-
-def _spoiled(state: State, keys: Collection[_Key]) -> State:
-    """Return what is shown if transactions that were rolled back wrote these rows of the catalogue."""
-
-    def told(number: int, stamp: Stamp) -> Stamp:
-        return replace(stamp, command=None) if (state.relid, number) in keys else stamp
-
-    attributes = state.attributes and tuple(
-        replace(item, stamp=told(item.number, item.stamp)) for item in state.attributes if item.stamp is not None
-    )
-    return replace(state, attributes=attributes, named=told(0, state.named))
 
 
 def quoted(name: str) -> str:
