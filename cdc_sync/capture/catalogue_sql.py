@@ -26,14 +26,17 @@ WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND granted
   AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
 """
 _AT = "(extract(epoch FROM CASE WHEN clock.known THEN pg_xact_commit_timestamp({row}.xmin) END) * 1000000)::bigint"
+_COMMAND = "CASE WHEN {row}.xmax::text = '0' THEN {row}.cmin::text::bigint END"
+"""Deleting or changing a row of the catalogue writes over the number, even if that is rolled back."""
 TABLES_SQL = f"""
 WITH clock AS (
     SELECT current_setting('track_commit_timestamp') = 'on'
        AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_origin) AS known
 )
-SELECT n.nspname, c.relname, c.oid::bigint, t.xmin::text::bigint, {_AT.format(row="t")},
+SELECT n.nspname, c.relname, c.oid::bigint, t.xmin::text::bigint, {_AT.format(row="t")}, {_COMMAND.format(row="t")},
        n.xmin::text::bigint, {_AT.format(row="n")}, a.attnum, a.attisdropped, a.attname,
-       format_type(a.atttypid, a.atttypmod), a.xmin::text::bigint, {_AT.format(row="a")}, {{generated}}
+       format_type(a.atttypid, a.atttypmod), a.xmin::text::bigint, {_AT.format(row="a")}, {_COMMAND.format(row="a")},
+       {{generated}}
 FROM clock, pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_type t ON t.oid = c.reltype
@@ -64,6 +67,26 @@ WHERE control.oldest > 2 AND current_setting('track_commit_timestamp') = 'on'
 GROUP BY control.oldest
 """
 """The first transaction whose time is kept, and about when that was: what is older has no time, and was done before."""
+COMMANDS_SQL = """
+SELECT array_agg(c.relfrozenxid::text::bigint),
+       max((extract(epoch FROM greatest(
+           pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid),
+           pg_stat_get_db_stat_reset_time(d.oid), pg_stat_get_bgwriter_stat_reset_time(),
+           pg_postmaster_start_time(), pg_last_xact_replay_timestamp() + interval '10 minutes'
+       )) * 1000000)::bigint),
+       EXISTS (SELECT FROM pg_catalog.pg_locks
+               WHERE locktype = 'relation' AND granted AND database = max(d.oid::bigint)::oid
+                 AND relation IN ('pg_catalog.pg_attribute'::regclass, 'pg_catalog.pg_type'::regclass)
+                 AND mode IN ('ShareUpdateExclusiveLock', 'AccessExclusiveLock'))
+FROM pg_catalog.pg_class c, pg_catalog.pg_database d
+WHERE c.oid IN ('pg_catalog.pg_attribute'::regclass, 'pg_catalog.pg_type'::regclass) AND d.datname = current_database()
+"""
+"""Since when the catalogue tells commands: transactions that may be frozen, a time, and whether it is cleaned up now.
+
+The log does not hold the number of a command: rows of the catalogue that were replayed from it, after a crash or at a
+standby that was promoted, tell 0. What VACUUM freezes may have had its number written over, with no trace left; when
+that was last is forgotten when statistics are. So only what was committed later counts.
+"""
 END_SQL = """
 SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 """
@@ -120,7 +143,8 @@ def read_catalogue(connection: Any, tables: Collection[TableId]) -> Readings:
     sql = TABLES_SQL.format(generated="a.attgenerated <> ''" if told else "false")
     rows = connection.execute(sql, names).fetchall()
     since = connection.execute(SINCE_SQL).fetchone()
-    rows = [tuple(_times(row, since)) for row in rows]
+    since_when = connection.execute(COMMANDS_SQL).fetchone()  # behind the rows, so that nothing is missed between
+    rows = [_commands(_times(row, since), *since_when) for row in rows]
     ended, taken = connection.execute(END_SQL).fetchone()
     frame = {"begun": int(begun), "ended": int(ended), "taken": int(taken), "server": _server(connection, walfile)}
     found = {reading.table: reading for reading in _readings(database, rows, frame)}
@@ -135,7 +159,7 @@ def _server(connection: Any, walfile: str) -> str:
     return f"{system}/{walfile[:8]}"
 
 
-_STAMPS = ((3, 4), (5, 6), (11, 12))
+_STAMPS = ((3, 4), (6, 7), (12, 13))
 """Where a transaction's number and its time stand in a row of `TABLES_SQL`."""
 
 
@@ -151,6 +175,20 @@ def _times(row: Sequence[Any], since: tuple[int, int | None] | None) -> list[Any
     return found
 
 
+_COMMANDS = ((3, 4, 5), (12, 13, 14))
+"""Where a transaction's number, its time and the command's number stand in a row of `TABLES_SQL`."""
+
+
+def _commands(row: Sequence[Any], frozen: Sequence[int], since: int, is_cleaned: bool) -> list[Any]:
+    """Return a row without the numbers of commands that may not be what they were."""
+    found = list(row)
+    for xid, at, command in _COMMANDS:
+        is_told = not is_cleaned and found[at] is not None and found[at] > since
+        if not is_told or any(_is_before(found[xid], oldest) for oldest in frozen):
+            found[command] = None
+    return found
+
+
 def _is_before(xid: int, other: int) -> bool:
     return 0 < (other - xid) % 2**32 < 2**31
 
@@ -158,21 +196,28 @@ def _is_before(xid: int, other: int) -> bool:
 def _readings(database: str, rows: Sequence[Sequence[Any]], frame: Mapping[str, Any]) -> Iterator[CatalogueReading]:
     for (schema, table), own in groupby(rows, key=lambda row: (row[0], row[1])):
         attributes = list(own)
-        relid, named, named_at, schema_named, schema_at = attributes[0][2:7]
+        relid, named, named_at, command, schema_named, schema_at = attributes[0][2:8]
         yield CatalogueReading(
             table=TableId(database=database, schema=schema, table=table),
             relid=int(relid),
-            named=Stamp(xid=named, at=named_at),
+            named=Stamp(xid=named, at=named_at, command=command),
             schema_named=Stamp(xid=schema_named, at=schema_at),
-            attributes=tuple(_attribute(*row[7:]) for row in attributes if row[7] is not None),
+            attributes=tuple(_attribute(*row[8:]) for row in attributes if row[8] is not None),
             **frame,
         )
 
 
 def _attribute(
-    number: int, dropped: bool, name: str, type_: str, xid: int, at: int | None, generated: bool | None
+    number: int,
+    dropped: bool,
+    name: str,
+    type_: str,
+    xid: int,
+    at: int | None,
+    command: int | None,
+    generated: bool | None,
 ) -> Attribute:
-    stamp = Stamp(xid=xid, at=at)
+    stamp = Stamp(xid=xid, at=at, command=command)
     if dropped:
         return Attribute(number=number, stamp=stamp)
     return Attribute(number=number, name=name, type=type_, stamp=stamp, generated=generated)

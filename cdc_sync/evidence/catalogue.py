@@ -13,10 +13,11 @@ Why this is sound: docs/decisions/0012-readings-of-the-catalogue.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cdc_sync.events import Commit, TableId
 from cdc_sync.evidence.column_log import Token
+from cdc_sync.evidence.commands import NOTHING
 
 CLOCK_MARGIN = 1_000
 """Microseconds by which a commit has to lie before an event that does not tell its transaction's number."""
@@ -35,10 +36,13 @@ class Stamp:
     Attributes:
         xid: the transaction's number modulo 2^32 (`xmin`); different for different versions of one row.
         at: when it was committed, in microseconds since the epoch; None if the server does not know.
+        command: the number of the command in its transaction (`cmin`), None if that is not known; not compared, for
+            the transaction's number tells which version of the row it is.
     """
 
     xid: int
     at: int | None = None
+    command: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,7 @@ class Moment:
     commit: Commit | None = None
     snapshot: bool = False
 
-    def is_behind(self, stamp: Stamp | None, *, margin: int = 0) -> bool:
+    def is_behind(self, stamp: Stamp | None, *, margin: int = 0, command: int = NOTHING) -> bool:
         """Whether what this stamp is on was so already when the row was written.
 
         The clock decides; if not much time lies between, the transactions' numbers, whose order alone proves nothing,
@@ -134,7 +138,11 @@ class Moment:
         Args:
             stamp: of something that only changes under a lock that waits for all writers of the table.
             margin: microseconds that have to lie between; a wide one for what changes without such a lock.
+            command: the last one of its own transaction that the row was written behind.
         """
+        own = self.own_command(stamp)
+        if own is not None:
+            return own <= command
         if stamp is None or stamp.at is None or self.commit is None:
             return False
         since = self.commit.at - stamp.at
@@ -144,3 +152,21 @@ class Moment:
             return since > max(margin, CLOCK_MARGIN)
         agrees = 0 < (self.commit.xid - stamp.xid) % _XIDS < _XIDS // 2
         return since > margin and (agrees or since > CLOCK_STEP)
+
+    def own_command(self, stamp: Stamp | None) -> int | None:
+        """Return which command of the transaction that wrote the row wrote what this stamp is on.
+
+        Numbers come back after 2^32 transactions, so the times have to be the same, too; savepoints have numbers of
+        their own.
+
+        Returns:
+            None if another transaction did, or it is not told.
+        """
+        if stamp is None or stamp.at is None or self.commit is None or self.snapshot:
+            return None
+        is_own = self.commit.xid == stamp.xid and 0 <= stamp.at - self.commit.at < _ROUNDED
+        return stamp.command if is_own else None
+
+
+_ROUNDED = 1_000
+"""An event's time may have been rounded down by less."""

@@ -57,11 +57,14 @@ def _attribute_from_json(number: int, name: str, type_: str, stamp: Any, generat
 
 
 def _stamp_to_json(stamp: Stamp | None) -> list[int | None] | None:
-    return None if stamp is None else [stamp.xid, stamp.at]
+    if stamp is None:
+        return None
+    return [stamp.xid, stamp.at, *(() if stamp.command is None else (stamp.command,))]
 
 
 def _stamp_from_json(data: Any) -> Stamp | None:
+    """Return a stamp; older readings tell no command."""
     if data is None:
         return None
-    xid, at = data
-    return Stamp(xid=xid, at=at)
+    xid, at, *told = data
+    return Stamp(xid=xid, at=at, command=told[0] if told else None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from cdc_sync.evidence.catalogue import WIDE_MARGIN, Attribute, CatalogueReading, Moment, Stamp
 from cdc_sync.evidence.column_log import Token
+from cdc_sync.evidence.commands import last_before
 from cdc_sync.evidence.sent_types import is_sent
 from cdc_sync.naming import LeftOut
 
@@ -74,7 +75,8 @@ def certain(before: CatalogueReading | None, after: CatalogueReading, moment: Mo
     """
     if before is not None and not _is_one_table(before, after):
         before = None
-    if not _has_its_name(before, after, moment):
+    behind = _last_command(before, after, moment)
+    if behind is None:
         return None
     live: dict[int, str] = {}
     gone: set[int] = set()
@@ -85,7 +87,7 @@ def certain(before: CatalogueReading | None, after: CatalogueReading, moment: Mo
             if not now.dropped:
                 return None
             gone.add(now.number)
-        elif moment.is_behind(now.stamp) or (then is not None and _is_unchanged(then, now)):
+        elif moment.is_behind(now.stamp, command=behind) or (then is not None and _is_unchanged(then, now)):
             live |= {} if now.dropped else {now.number: now.name}
             gone |= {now.number} if now.dropped else set()
         else:
@@ -110,10 +112,23 @@ def _seen(left_out: LeftOut, before: CatalogueReading | None, after: CatalogueRe
     return True if all(item.generated is False and is_sent(item.type) for item in known) else None
 
 
-def _has_its_name(before: CatalogueReading | None, after: CatalogueReading, moment: Moment) -> bool:
-    same = before is not None and _same_stamp(before.named, after.named)
-    if not (same or moment.is_behind(after.named)):
-        return False
+def _last_command(before: CatalogueReading | None, after: CatalogueReading, moment: Moment) -> int | None:
+    """Return the last command of its own transaction that the row was certainly written behind.
+
+    Returns:
+        None if it is not even certain that it is of this table.
+    """
+    if not _has_its_schema(before, after, moment):
+        return None
+    stamps = (attribute.stamp for attribute in after.attributes)
+    own = {command for stamp in stamps if (command := moment.own_command(stamp)) is not None}
+    if (before is not None and _same_stamp(before.named, after.named)) or moment.is_behind(after.named):
+        return last_before(own, None)
+    named = moment.own_command(after.named)
+    return None if named is None else last_before(own, named)
+
+
+def _has_its_schema(before: CatalogueReading | None, after: CatalogueReading, moment: Moment) -> bool:
     if before is not None and _same_stamp(before.schema_named, after.schema_named):
         return True
     return moment.is_behind(after.schema_named, margin=WIDE_MARGIN)

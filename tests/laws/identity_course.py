@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cdc_sync.debezium.conversions import EventSchema, WireColumn
@@ -72,6 +72,17 @@ class State:
     attributes: tuple[Attribute, ...] | None
     named: Stamp
 
+    def without_commands(self, keys: Collection[tuple[int, int]]) -> State:
+        """Return what is shown if transactions that were taken back wrote these rows: (relid, attnum or 0)."""
+
+        def told(number: int, stamp: Stamp) -> Stamp:
+            return replace(stamp, command=None) if (self.relid, number) in keys else stamp
+
+        attributes = self.attributes and tuple(
+            replace(item, stamp=told(item.number, item.stamp)) for item in self.attributes if item.stamp is not None
+        )
+        return replace(self, attributes=attributes, named=told(0, self.named))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
@@ -85,6 +96,7 @@ class Course:
         changes: the schema-change topic of MySQL and MariaDB, in its order.
         themes: what was done, for counting.
         statements: as they were given to the source, those of other sessions and of the capture's own left out.
+        script: Postgres only: the same with rows, and with what was taken back, in its transactions.
         final: the tables at the end, by name, for comparing with a real database.
         partitions: of the table's topic.
         pick: an integer for whatever else has to be chosen.
@@ -97,6 +109,7 @@ class Course:
     changes: tuple[SchemaChangeRecord, ...] = ()
     themes: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
     final: tuple[tuple[str, tuple[Col, ...]], ...] = ()
     partitions: int = 1
     pick: int = 0

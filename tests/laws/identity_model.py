@@ -100,9 +100,10 @@ class Relation:
     oid: int
     columns: list[Col]
     last_number: int = 0
+    is_toasted: bool = False
 
     def copy(self) -> Relation:
-        return Relation(self.oid, list(self.columns), self.last_number)
+        return Relation(self.oid, list(self.columns), self.last_number, self.is_toasted)
 
     def place(self, name: str) -> int:
         return next(place for place, column in enumerate(self.columns) if column.name == name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
 
@@ -30,6 +30,8 @@ class _Written:
 
 
 _NOBODY = Stamp(xid=3)
+_Key: TypeAlias = tuple[int, int]
+"""relid and attnum of a row of the catalogue."""
 
 
 class Session:
@@ -47,6 +49,7 @@ class Session:
         self.states: list[State] = []
         self.themes: list[str] = []
         self.statements: list[str] = []
+        self.script: list[str] = []
         self.partitions = 2 if self.draw.chance(0.3) else 1
         self.offsets = [0] * self.partitions
         # Times and transaction numbers come from another source of chance: the histories stay as they are.
@@ -56,9 +59,11 @@ class Session:
         self.last_xid = 700
         self.older_xids: list[int] = []
         self.to_the_millisecond = self.chance.random() < 0.3
-        self.touched: list[tuple[int, int]] = []
-        """(relid, attnum) of every row of the catalogue that the open transaction wrote; attnum 0 is the name's."""
-        self.stamps: dict[tuple[int, int], Stamp] = {}
+        self.command = 0
+        """The number of the open transaction's next command."""
+        self.touched: list[tuple[_Key, int | None]] = []
+        """Every row of the catalogue that the open transaction wrote, and by which command; attnum 0 is the name's."""
+        self.stamps: dict[_Key, Stamp] = {}
 
     # what stands in the log
 
@@ -90,8 +95,10 @@ class Session:
                     )
                 )
         self.open.clear()
-        self.stamps.update(dict.fromkeys(self.touched, Stamp(xid=xid, at=self.now)))
+        self.stamps.update((key, Stamp(xid=xid, at=self.now, command=command)) for key, command in self.touched)
         self.touched.clear()
+        self.command = 0
+        self.script.append("commit")
         self.last_commit = commit
         self.state()
 
@@ -160,9 +167,9 @@ class Session:
                 type_, generated = KINDS[column.kind].postgres, column.generated
                 yield Attribute(number=number, name=column.name, type=type_, stamp=stamp, generated=generated)
 
-    def touch(self, number: int, relation: Relation | None = None) -> None:
-        """Write a row of the catalogue."""
-        self.touched.append(((relation or self.table).oid, number))
+    def touch(self, number: int, relation: Relation | None = None, *, ahead: int = 0) -> None:
+        """Write a row of the catalogue, by the next command or one that it leads to."""
+        self.touched.append((((relation or self.table).oid, number), self.command + ahead))
 
     # statements
 
@@ -170,29 +177,40 @@ class Session:
     def table(self) -> Relation:
         return self.database.tables[NAME]
 
-    def told_of(self, tag: str, name: str, statement: str, *, member: str = "") -> None:
+    def told_of(self, tag: str, name: str, statement: str, *, member: str = "", commands: int = 1) -> None:
+        self.command += commands
         relation = self.database.tables[name]
         object_ = f"public.{quoted(name)}" + (f".{quoted(member)}" if member else "")
         self.open.append(
             _Written(self.step(), tag, object_, name, relation.oid, tuple(relation.columns), statement)
         )  # fmt: skip
+        self.said(statement)
+
+    def said(self, statement: str) -> None:
         self.statements.append(statement)
+        self.script.append(statement)
 
     def row(self) -> None:
         if NAME in self.database.tables:
             visible = shown(self.table.columns, snapshot=False, connector="postgresql")
             self.open.append(_Written(self.step(), None, columns=visible))
+            self.command += 1
+            self.script.append(f"delete from {NAME}")
 
     def add(self, name: str, kind: str, *, generated: bool = False) -> None:
         self.database.append(self.table, self.database.new_column(name, kind, generated=generated))
-        self.touch(self.table.last_number)
+        commands = self.toasted(self.table) + (self.rewriting(self.table) if generated else 1)
+        self.touch(self.table.last_number, ahead=1 if generated else 0)
         what = " generated always as (null) stored" if generated else ""
-        self.told_of("ALTER TABLE", NAME, f"alter table t add {quoted(name)} {KINDS[kind].postgres}{what}")
+        statement = f"alter table t add {quoted(name)} {KINDS[kind].postgres}{what}"
+        self.told_of("ALTER TABLE", NAME, statement, commands=commands)
 
     def drop(self, name: str) -> None:
-        self.touch(self.table.named(name).number)
+        column = self.table.named(name)
+        self.touch(column.number, ahead=1 if column.generated else 0)
         self.table.drop(name)
-        self.told_of("ALTER TABLE", NAME, f"alter table t drop column {quoted(name)}")
+        commands = 2 if column.generated else 1
+        self.told_of("ALTER TABLE", NAME, f"alter table t drop column {quoted(name)}", commands=commands)
 
     def rename(self, old: str, new: str) -> None:
         self.table.change(old, name=new)
@@ -202,21 +220,41 @@ class Session:
     def retype(self, name: str) -> None:
         wider = KINDS[self.table.named(name).kind].wider
         if wider is not None:
+            rewrites = KINDS[wider].postgres in ("integer", "bigint", "double precision")
             self.table.change(name, kind=wider)
             self.touch(self.table.named(name).number)
-            self.told_of("ALTER TABLE", NAME, f"alter table t alter {quoted(name)} type {KINDS[wider].postgres}")
+            commands = self.toasted(self.table) + (self.rewriting(self.table) if rewrites else 1)
+            statement = f"alter table t alter {quoted(name)} type {KINDS[wider].postgres}"
+            self.told_of("ALTER TABLE", NAME, statement, commands=commands)
 
     def create(self, name: str, columns: list[Col]) -> None:
         relation = self.database.create(name, columns)
+        generated = {column.number for column in relation.columns if column.generated}
         for number in range(relation.last_number + 1):
-            self.touch(number, relation)
-        self.told_of("CREATE TABLE", name, f"create table {name} ({', '.join(map(_definition, columns))})")
+            self.touch(number, relation, ahead=1 if number in generated else 0)
+        commands = 3 + self.toasted(relation) + bool(generated)
+        statement = f"create table {name} ({', '.join(map(_definition, columns))})"
+        self.told_of("CREATE TABLE", name, statement, commands=commands)
+
+    def toasted(self, relation: Relation) -> int:
+        """Give a relation a place for long values if it needs one now, and return how many commands that takes."""
+        needs = not relation.is_toasted and any(column.kind == "text" for column in relation.columns)
+        relation.is_toasted = relation.is_toasted or needs
+        return 4 if needs else 0
+
+    def rewriting(self, relation: Relation) -> int:
+        """Return how many commands it takes to write all rows of a relation anew."""
+        return 16 if relation.is_toasted else 8
 
     def drop_table(self, name: str) -> None:
         relation = self.database.tables.pop(name)
+        for number in range(relation.last_number + 1):
+            self.touch(number, relation)
+        generated = sum(column.generated for column in relation.columns)
+        self.command += 5 + generated + (2 if relation.is_toasted else 0)
         statement = f"drop table {name}"
         self.open.append(_Written(self.step(), "DROP TABLE", f"public.{name}", name, relation.oid, None, statement))
-        self.statements.append(statement)
+        self.said(statement)
 
     def rename_table(self, old: str, new: str) -> None:
         self.database.tables[new] = self.database.tables.pop(old)
@@ -233,6 +271,7 @@ class Session:
             states=tuple(self.states),
             themes=tuple(self.themes),
             statements=tuple(self.statements),
+            script=tuple(self.script),
             final=tuple((name, tuple(relation.columns)) for name, relation in sorted(self.database.tables.items())),
             partitions=self.partitions,
             pick=self.random.randrange(2**30),
@@ -285,6 +324,8 @@ class Session:
         if rolled_back:
             self.themes.append("rolled back")
             self.undo(saved, 0, said, touched)
+            self.command = 0
+            self.script.append("rollback")
         elif together:
             self.undone_part()
             self.commit()
@@ -297,15 +338,24 @@ class Session:
         if self.draw.chance(0.1):
             saved, written, said = self.database.saved(), len(self.open), len(self.statements)
             touched = len(self.touched)
+            self.script.append("savepoint undone")
             for _ in range(self.random.randint(1, 2)):
                 self.simple()()
             self.row()
             self.undo(saved, written, said, touched)
+            self.script.append("rollback to undone")
             self.themes.append("rolled back to a savepoint")
 
     def undo(self, saved: dict[str, Relation], written: int, said: int, touched: int) -> None:
+        """Take back what was done; rows of the catalogue keep a trace of it, and no longer tell their command."""
+        spoiled = {key for key, _ in self.touched[touched:]}
         self.database.tables = saved
         del self.open[written:], self.statements[said:], self.touched[touched:]
+        self.touched = [(key, None if key in spoiled else command) for key, command in self.touched]
+        for key in spoiled & self.stamps.keys():
+            self.stamps[key] = replace(self.stamps[key], command=None)
+        # From the last commit on already, so that readings tell less than they might.
+        self.states[-1] = self.states[-1].without_commands(spoiled)
 
     def simple(self) -> Op:
         """Draw one statement; it chooses its column when it runs."""

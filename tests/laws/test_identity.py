@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
+from cdc_sync.evidence.catalogue import Moment
 from tests.laws import identity_faults, identity_matrix
+from tests.laws.identity_course import Course
 from tests.laws.identity_matrix import EVIDENCE, SAME_AS, SOURCES, STATED, Matrix
+from tests.laws.identity_postgres_themes import postgres_course
 
 HISTORIES = 80
 FAULTY = 10
@@ -52,6 +56,19 @@ def test_more_evidence_finds_more(cells: Matrix) -> None:
     assert shares == sorted(shares)
     assert shares[1] > 0.3
     assert shares[3] > 0.9
+
+
+def test_rows_of_the_transaction_that_gave_the_table_its_name_are_known_by_its_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    courses = [postgres_course(seed) for seed in (1334, 1594, 1621, 1710, 2334, 2349, 2515, 2536, 2735)]
+    assert [counts["renames"] - counts["found"] for counts in stated(courses)] == [0] * len(courses)
+    monkeypatch.setattr(Moment, "own_command", lambda *_: None)
+    assert all(counts["found"] < counts["renames"] for counts in stated(courses))
+
+
+def stated(courses: Sequence[Course]) -> list[Counter[str]]:
+    return [identity_matrix.planned(course, STATED) for course in courses]
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
@@ -69,6 +69,41 @@ def test_postgres_has_the_columns_and_numbers_of_the_model(postgres: psycopg.Cur
             )
             expected = [(column.name, column.number, KINDS[column.kind].postgres) for column in columns]
             assert postgres.fetchall() == expected, (seed, name)
+
+
+def test_postgres_gives_commands_the_numbers_of_the_model(postgres: psycopg.Cursor[tuple[object, ...]]) -> None:
+    told = 0
+    for seed in range(2 * COURSES):
+        course = postgres_course(seed)
+        postgres.execute("DROP SCHEMA public CASCADE")
+        postgres.execute("CREATE SCHEMA public")
+        for transaction in transactions(course.script):
+            postgres.execute("BEGIN")
+            for statement in transaction:
+                postgres.execute(statement.encode())
+        last = course.states[-1]
+        postgres.execute(
+            "SELECT 0, CASE WHEN xmax::text = '0' THEN cmin::text::int END FROM pg_type WHERE typrelid = %s::regclass"
+            " UNION ALL SELECT attnum, CASE WHEN xmax::text = '0' THEN cmin::text::int END FROM pg_attribute"
+            " WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY 1",
+            ("public.t", "public.t"),
+        )
+        stamps = [last.named, *(item.stamp for item in last.attributes or ())]
+        expected = [(number, None if stamp is None else stamp.command) for number, stamp in enumerate(stamps)]
+        found = postgres.fetchall()
+        assert found == expected, seed
+        told += sum(command is not None for _, command in found)
+    assert told > 5 * COURSES
+
+
+def transactions(script: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the statements of each transaction, and what ends it."""
+    found: list[str] = []
+    for statement in script:
+        found.append(statement)
+        if statement in ("commit", "rollback"):
+            yield found
+            found = []
 
 
 def test_mariadb_has_the_columns_of_the_model(mariadb: pymysql.cursors.Cursor) -> None:
