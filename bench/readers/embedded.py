@@ -87,7 +87,7 @@ def _chdb(form: str, place: str) -> Any:
     import chdb
     import pyarrow.parquet as pq
 
-    folder = place.removeprefix("file://")
+    folder = "/" + place.removeprefix("file:").lstrip("/")
     os.chdir("/")  # ClickHouse reads what lies below the working folder
     call = {
         "iceberg": f"icebergLocal('{folder.partition('/metadata/')[0]}/')",

@@ -14,34 +14,54 @@ NAMESPACE = "public"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """One kind of table, as `cdc_sync.migrate.readers` names it.
+    """One kind of table.
 
     Attributes:
+        kind: what `cdc_sync.migrate.readers` takes it for.
         target: the configuration's section; `{warehouse}` and `{metastore}` stand for where it lies.
         rule: what is said of the table besides.
     """
 
     name: str
+    kind: str
     target: str
     rule: str = ""
 
 
 _MERGE_ON_READ = "hoodie.datasource.write.table.type: MERGE_ON_READ"
+_ON_READ = "schema_evolution: on_read, readers: [spark]"
 REGIMES = (
-    Regime(name="iceberg", target="{{catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(name="iceberg", kind="iceberg", target="{{catalog: {{warehouse: '{warehouse}'}}}}"),
     Regime(
         name="iceberg partitioned",
+        kind="iceberg",
         target="{{catalog: {{warehouse: '{warehouse}'}}}}",
-        rule=", partition_by: ['bucket(3, id)', level]",
+        rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)']",
     ),
-    Regime(name="delta", target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}"),
-    Regime(name="hudi", target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(name="delta", kind="delta", target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(name="hudi", kind="hudi", target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}"),
     Regime(
         name="hudi merge-on-read",
+        kind="hudi merge-on-read",
         target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}, table_properties: {{" + _MERGE_ON_READ + "}}}}",
     ),
     Regime(
+        name="hudi on read",
+        kind="hudi on read",
+        target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}, " + _ON_READ + "}}",
+    ),
+    Regime(
+        name="hudi on read merge-on-read",
+        kind="hudi on read",
+        target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}, "
+        + _ON_READ
+        + ", table_properties: {{"
+        + _MERGE_ON_READ
+        + "}}}}",
+    ),
+    Regime(
         name="parquet",
+        kind="parquet",
         target="{{format: parquet, catalog: {{type: hive, uri: '{metastore}', warehouse: '{warehouse}'}}}}",
     ),
 )

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.readers.reading import Finding
-from bench.readers.regimes import Regime
+from bench.readers.regimes import Regime, regime
 from cdc_sync.migrate.readers import why_not
 
 
@@ -19,7 +19,7 @@ def verdict(found: Finding) -> str:
 
     What is refused beforehand is asked all the same: it tells when a later version of an engine may be let in.
     """
-    refused = why_not(found.engine, found.regime) is not None
+    refused = _is_refused(found)
     match found.equal:
         case True:
             return "equal, though refused" if refused else "equal"
@@ -31,7 +31,11 @@ def verdict(found: Finding) -> str:
 
 def wrong(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return what must not be: an engine that does not show what the source holds, and is not refused beforehand."""
-    return tuple(found for found in findings if not found.equal and why_not(found.engine, found.regime) is None)
+    return tuple(found for found in findings if not found.equal and not _is_refused(found))
+
+
+def _is_refused(found: Finding) -> bool:
+    return why_not(found.engine, regime(found.regime).kind) is not None
 
 
 def show(findings: Sequence[Finding], kinds: Sequence[Regime], *, as_json: bool) -> None:

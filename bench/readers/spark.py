@@ -22,6 +22,7 @@ from bench.readers.values import Value, encode, encode_map
 from cdc_sync.config import Config
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.spark.formats import format_settings, jar_sets
+from cdc_sync.targets.hudi_settings import ON_READ
 
 
 def _session(config: Config, metastore: str) -> SparkSession:
@@ -51,7 +52,8 @@ def _table(config: Config, session: SparkSession, place: str) -> DataFrame:
         case "parquet":
             return session.table(f"{NAMESPACE}.{TABLE}")
         case form:
-            frame = session.read.format(form).load(place)
+            told = ON_READ if config.target.schema_evolution == "on_read" else {}
+            frame = session.read.format(form).options(**told).load(place)
             return frame.select(*(name for name in frame.columns if not name.startswith("_hoodie_")))
 
 

@@ -107,7 +107,9 @@ DELTA = Capabilities(
     # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
     # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
     promotions=frozenset((Promotion.WITHIN_INT32,)),
-    rewritten=frozenset((RenameMember,)),
+    # Asked for nothing of a struct but members that a file is older than, a Spark session that nobody set up for it
+    # makes a NULL of the struct, or of the list around it, and loses rows: so new members are written to every file.
+    rewritten=frozenset((AddMember, RenameMember)),
     # Delta's column mapping holds any name, and tells no two apart that differ only in case.
     columns=NameRules(folds_case=True),
     # Hadoop takes what stands before a colon for the scheme of a URI, and braces and brackets for a pattern.
@@ -145,9 +147,8 @@ HUDI_ON_READ = replace(
     # Columns are found by ids in files of any age. A float that was widened would read 0.1 where a rewrite has
     # 0.10000000149011612, and what becomes another kind of type is for the policies to decide, as in every format.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64, Promotion.DECIMAL_PRECISION)),
-    # Asked for nothing of a struct but a member that a file is older than, a Spark session that nobody set up for it
-    # makes a NULL of the struct, or of the list around it: so new members are written to every file. A member is
-    # renamed in no event; records are found by a key that is computed from the key's values.
+    # New members are written to every file for the same reason as Delta's. A member is renamed in no event; records
+    # are found by a key that is computed from the key's values.
     rewritten=frozenset((AddMember, RenameMember, ChangePrimaryKey)),
     adds_last=False,
 )

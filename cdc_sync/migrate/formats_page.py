@@ -32,9 +32,11 @@ evidence, the same policies, one behaviour suite (`tests/targets`). This page is
 commit, the state before is kept, and `cdc-sync rollback` brings it back; what is larger than `policy.rewrite_limit`
 asks first. Readers see the table before or after, never between.
 
-Members of structs change as columns do, also in elements of lists and in values of maps ([how](type-changes.md)). The
-oldest member of each struct stays in every file: of a file that has no member of a struct, Spark's reader of Delta
-gives NULL for all of it, and that of Iceberg loses a list's elements or fails at a map. So its going is a rewrite.
+Members of structs change as columns do, also in elements of lists and in values of maps ([how](type-changes.md)). Of a
+file that has no member of a struct that a query asks for, Spark's readers give NULL for all of the struct, or for the
+list around it; that of Iceberg loses a list's elements or fails at a map. So a new member is written to every file, but
+in Iceberg ([below](#iceberg)), and the oldest one, which every file has, goes by a rewrite. `tests/targets` asks for
+each member alone in sessions of Spark's own settings, with its vectorised reader and without.
 """
 
 _CHANGES: tuple[tuple[str, type[SchemaChange]], ...] = (
@@ -74,9 +76,10 @@ columns can be named too, such as `day(_cdc_ts)`. A column that the table does n
 does not take, pauses a new table; one that has rows stays partitioned as it is, and `status` says so
 ([why](decisions/0025-partitions-of-iceberg-tables.md)).
 
-Spark's reader of Iceberg goes wrong where a query asks for nothing of a list's or map's structs but members that a
-file is older than: `lines.note` is `[]` instead of a NULL for each line, and `tags['a'].note` fails. All of the column,
-or any query with `spark.sql.optimizer.nestedSchemaPruning.enabled=false`, reads what the table holds.
+Spark's reader of Iceberg goes wrong where a query asks for nothing of structs but members that a file is older than:
+`select s.note from t where s is not null` has no rows of that file, `lines.note` is `[]` instead of a NULL for each
+line, and `tags['a'].note` fails. All of the column, or any query with
+`spark.sql.optimizer.nestedSchemaPruning.enabled=false`, reads what the table holds.
 
 ## Delta
 

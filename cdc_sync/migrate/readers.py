@@ -67,6 +67,7 @@ def right_for(name: str) -> tuple[str, ...]:
 
 _RIGHT = Reading()
 _TESTED = Reading(by="suite")
+_LOCATED = "read Parquet tables in the folder that the metastore names at the time: each batch makes another one."
 _ALL = (
     Engine(
         name="spark",
@@ -77,9 +78,9 @@ _ALL = (
             "iceberg": _RIGHT,
             "delta": _RIGHT,
             "hudi": _RIGHT,
-            "parquet": _TESTED,
+            "parquet": _RIGHT,
             "hudi merge-on-read": _TESTED,
-            "hudi on read": _TESTED,
+            "hudi on read": _RIGHT,
         },
     ),
     Engine(
@@ -103,34 +104,50 @@ _ALL = (
         },
     ),
     Engine(name="pyiceberg", version="0.12.0", readings={"iceberg": _RIGHT}),
-    Engine(name="duckdb", version="1.5.5", readings={"iceberg": _RIGHT, "delta": _RIGHT}),
+    Engine(
+        name="duckdb",
+        version="1.5.5",
+        setting=_LOCATED,
+        readings={"iceberg": _RIGHT, "delta": _RIGHT, "parquet": _RIGHT},
+    ),
     Engine(name="delta-rs", version="1.6.6", readings={"delta": _RIGHT}),
     Engine(
         name="hudi-rs",
         version="0.5.0",
-        readings={"hudi": Reading(why_not="fails at some types (not yet implemented), though not at plain ones")},
+        readings=dict.fromkeys(
+            ("hudi", "hudi on read"),
+            Reading(why_not="fails at some types (not yet implemented), though not at plain ones"),
+        ),
     ),
     Engine(
         name="polars",
         version="2.1.0",
-        readings={"iceberg": _RIGHT, "delta": Reading(why_not="fails, for it knows no column mapping")},
+        setting=_LOCATED,
+        readings={
+            "iceberg": _RIGHT,
+            "delta": Reading(why_not="fails, for it knows no column mapping"),
+            "parquet": _RIGHT,
+        },
     ),
     Engine(
         name="daft",
         version="0.7.26",
+        setting=_LOCATED,
         readings={
             "iceberg": Reading(why_not="fails at data files (Failed to decode parquet column)"),
             "delta": Reading(why_not="fails at columns of maps"),
+            "hudi on read": Reading(why_not="fails at tables that name no class of a key generator"),
+            "parquet": _RIGHT,
         },
     ),
     Engine(
         name="clickhouse",
         version="4.4.0",
         readings=dict.fromkeys(
-            ("iceberg", "delta"), Reading(why_not="shows NULL lists, maps and structs as empty ones")
+            ("iceberg", "delta", "parquet"), Reading(why_not="shows NULL lists, maps and structs as empty ones")
         ),
     ),
-    Engine(name="arrow", version="25.0.1", readings={"parquet": _TESTED}),
+    Engine(name="arrow", version="25.0.1", setting=_LOCATED, readings={"parquet": _RIGHT}),
 )
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in _ALL}
 """By the name that `target.readers` takes."""

@@ -73,13 +73,19 @@ PARQUET_SETTINGS = {
 """What the Parquet target relies on."""
 
 
+HUDI_CALENDAR = {
+    # Hudi writes the proleptic Gregorian calendar and does not say so, as Spark would.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""How dates before 1582 are read and written."""
+
 HUDI_SETTINGS = {
     # With Java's serializer records of more than 1 KB lose their end on the way between tasks, without an error.
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    # Hudi writes the proleptic Gregorian calendar and does not say so, as Spark would.
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+    **HUDI_CALENDAR,
 }
 """What the Hudi target relies on."""
 

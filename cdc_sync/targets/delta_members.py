@@ -1,4 +1,4 @@
-"""Changes inside a column of a Delta table that touch no data file: its members are mapped, as columns are; pure."""
+"""Changes inside a column of a Delta table that its metadata can tell: members are mapped, as columns are; pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PARTS = {"element": "elementType", "value": "valueType"}
 
 
 def changed_inside(column: Field, changes: Sequence[MemberChange]) -> Field:
-    """Return a column after changes inside it, each of which `can_change_in_place` is about."""
+    """Return a column after changes inside it, in which every other part keeps the name that data files have for it."""
     for change in changes:
         column = _changed(column, change)
     return column

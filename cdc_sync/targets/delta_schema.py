@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
@@ -27,10 +28,14 @@ from cdc_sync.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.members import member_changes
+from cdc_sync.schema.members import AddMember, member_changes
 from cdc_sync.schema.types import NESTED
 from cdc_sync.targets.delta_fields import Field, commented, delta_type, moved, new_field, placed, replaced, without
 from cdc_sync.targets.delta_members import changed_inside
+
+_MAPPED = replace(DELTA, rewritten=DELTA.rewritten - {AddMember})
+"""What names that are mapped can tell. Members come by a rewrite, and all others keep the names that files have for
+them: states of before are read by those."""
 
 
 def new_fields(schema: InternalSchema, mode: Mode) -> list[Field]:
@@ -60,7 +65,7 @@ def _changed(fields: list[Field], before: InternalSchema, change: SchemaChange) 
             return replaced(fields, old, lambda field: {**field, "name": new})
         case UpdateColumnType(id=id_, old=old_type, new=new_type):
             column = before.column(id_)
-            if can_change_in_place(DELTA, old_type, new_type):
+            if can_change_in_place(_MAPPED, old_type, new_type):
                 changes = member_changes(old_type, new_type)
                 return replaced(fields, column.name, lambda field: changed_inside(field, changes))
             if delta_type(old_type) == delta_type(new_type) and not isinstance(new_type, NESTED):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import methodcaller
@@ -26,6 +27,7 @@ from cdc_sync.migrate.capabilities import HUDI
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.spark.formats import HUDI_CALENDAR
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import (
     LATEST_SCHEMA,
@@ -166,9 +168,7 @@ class HudiTable(HudiTimeline):
             stamp: what the commit says, given what it writes.
         """
         config = self._config(columns)
-        context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
-        client = self._hudi.client.SparkRDDWriteClient(context, config)
-        try:
+        with self._client(config) as client:
             action = str(self._meta().getCommitActionType()) if operation == "upsert" else "replacecommit"
             instant = client.startCommit(action)
             internal = columns.internal
@@ -190,8 +190,6 @@ class HudiTable(HudiTimeline):
             nothing = self._hudi.common.util.Option.empty()
             if not client.commitStats(instant, stats, metadata, action, replaced, nothing):
                 raise TargetError(f"Cannot write {self.path}: Hudi did not commit {instant}")
-        finally:
-            client.close()
 
     def _remember(self, internal: str, instant: str) -> None:
         """Keep the columns of all commits where readers look for those of old files.
@@ -290,12 +288,29 @@ class HudiTable(HudiTimeline):
     def _with_client(self, action: Callable[[Any], object], settings: Mapping[str, str] | None = None) -> None:
         snapshot = self.snapshot()
         assert snapshot is not None
-        context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
-        client = self._hudi.client.SparkRDDWriteClient(context, self._config(snapshot.columns, settings))
-        try:
+        with self._client(self._config(snapshot.columns, settings)) as client:
             action(client)
+
+    @contextmanager
+    def _client(self, config: Any) -> Iterator[Any]:
+        """Open a write client whose tasks know the calendar: outside of queries Spark tells tasks no settings.
+
+        Source: Spark 3.5, `SQLConf.get`, which reads them from the local properties of a task.
+        """
+        told = self._java_context()
+        before = {key: told.getLocalProperty(key) for key in HUDI_CALENDAR}
+        for key, value in HUDI_CALENDAR.items():
+            told.setLocalProperty(key, value)
+        client = None
+        try:
+            context = self._hudi.client.common.HoodieSparkEngineContext(told)
+            client = self._hudi.client.SparkRDDWriteClient(context, config)
+            yield client
         finally:
-            client.close()
+            for key, value in before.items():
+                told.setLocalProperty(key, value)
+            if client is not None:
+                client.close()
 
     def _newest(self, parts: str) -> Iterator[Any]:
         meta = self._meta()

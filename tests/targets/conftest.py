@@ -21,6 +21,7 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.types import DataType, ListType, MapType, StructType
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
@@ -38,6 +39,18 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def session(_spark: SparkSession) -> SparkSession:
     return _spark
+
+
+@pytest.fixture(scope="session")
+def ordinary(session: SparkSession) -> SparkSession:
+    """A session as Spark makes one: a reader of the tables has their catalogs, and none of the job's settings."""
+    other = session.newSession()
+    for setting in other.sql("SET").collect():
+        if other.conf.isModifiable(setting.key) and not setting.key.startswith("spark.sql.catalog."):
+            other.conf.unset(setting.key)
+    assert other.conf.get("spark.sql.optimizer.nestedSchemaPruning.enabled") == "true"
+    assert other.conf.get("spark.sql.caseSensitive") == "false"
+    return other
 
 
 @dataclass
@@ -185,6 +198,19 @@ _FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, mark)) for
 def lake(request: pytest.FixtureRequest, session: SparkSession) -> Lake:
     target = MemoryTarget() if request.param == "memory" else request.getfixturevalue(request.param)
     return Lake(target=target, session=session, name=fresh_name())
+
+
+def shown(value: Any, type_: DataType) -> Any:
+    """A value whose members are told by ids, as a reader shows it."""
+    match type_:
+        case StructType(fields=fields):
+            return None if value is None else {it.name: shown(value.get(it.id), it.type) for it in fields}
+        case ListType(element=element):
+            return None if value is None else [shown(it, element) for it in value]
+        case MapType(value=part):
+            return None if value is None else {key: shown(it, part) for key, it in value.items()}
+        case _:
+            return value
 
 
 def schema_of(*columns: Column, key: tuple[int, ...] = (1,)) -> InternalSchema:

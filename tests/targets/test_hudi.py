@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import (
+    DATE,
     FLOAT32,
     FLOAT64,
     INT8,
@@ -30,6 +32,7 @@ from cdc_sync.schema.types import (
     INT32,
     INT64,
     STRING,
+    TIMESTAMP,
     DataType,
     Field,
     ListType,
@@ -359,6 +362,20 @@ class TestMergeOnRead:
         merging.write(BEFORE, [{"id": 1, "a": 1}])
         expected = [{"id": 1, "a": 1, "b": None}, {"id": 4, "a": None, "b": None}]
         assert merging.rows() == read_by_hudi_rs(merging) == expected
+
+    def test_logs_with_dates_of_the_other_calendar_are_merged(self, merging: Lake) -> None:
+        """Fails if the tasks that merge are not told the calendar: Spark refuses to read and write such dates then."""
+        old = {"born": date(1, 1, 1), "at": datetime(1582, 10, 4, 1, 2, 3)}
+        schema = schema_of(ID, Column(id=20, name="born", type=DATE), Column(id=21, name="at", type=TIMESTAMP))
+        lake = replace(merging, name=fresh_name())
+        lake.create(schema)
+        lake.write(schema, [{"id": 1, **old}, {"id": 2}])
+        for _ in range(2):
+            lake.write(schema, [{"id": 2, **old, "created": False}])
+            assert hudi_table(lake).logs() == 1
+            hudi_table(lake).merge_logs()
+            assert hudi_table(lake).logs() == 0
+            assert lake.rows() == [{"id": 1, **old}, {"id": 2, **old}]
 
     def test_logs_are_merged_and_the_marker_stays(self, merging: Lake) -> None:
         for number in range(9):

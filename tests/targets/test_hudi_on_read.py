@@ -41,7 +41,7 @@ from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi_table import HudiTable
 from cdc_sync.targets.listing import entries
 from cdc_sync.testing.history import version
-from tests.targets.conftest import Lake, fresh_name
+from tests.targets.conftest import Lake, fresh_name, shown
 
 pytestmark = [pytest.mark.spark, pytest.mark.hudi]
 
@@ -60,18 +60,6 @@ def opened(session: SparkSession, folder: Path, **properties: str) -> Target:
     return open_target(config, session)
 
 
-@pytest.fixture(scope="module")
-def ordinary(session: SparkSession) -> SparkSession:
-    """A session as Spark makes one: a reader of the tables does not have the job's settings."""
-    other = session.newSession()
-    for setting in other.sql("SET").collect():
-        if other.conf.isModifiable(setting.key):
-            other.conf.unset(setting.key)
-    assert other.conf.get("spark.sql.optimizer.nestedSchemaPruning.enabled") == "true"
-    assert other.conf.get("spark.sql.caseSensitive") == "false"
-    return other
-
-
 def hudi_table(lake: Lake) -> HudiTable:
     assert isinstance(lake.target, HudiTarget)
     return lake.target._table(lake.name)
@@ -80,19 +68,6 @@ def hudi_table(lake: Lake) -> HudiTable:
 def folder_of(lake: Lake) -> Path:
     assert isinstance(lake.target, HudiTarget)
     return Path(lake.target.path(lake.name))
-
-
-def shown(value: Any, type_: DataType) -> Any:
-    """A value whose members are told by ids, as a reader shows it."""
-    match type_:
-        case StructType(fields=fields):
-            return None if value is None else {it.name: shown(value.get(it.id), it.type) for it in fields}
-        case ListType(element=element):
-            return None if value is None else [shown(it, element) for it in value]
-        case MapType(value=part):
-            return None if value is None else {key: shown(it, part) for key, it in value.items()}
-        case _:
-            return value
 
 
 @dataclass

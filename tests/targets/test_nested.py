@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from cdc_sync.migrate.capabilities import HUDI, HUDI_ON_READ, PARQUET
+from cdc_sync.migrate.capabilities import DELTA, HUDI, HUDI_ON_READ, PARQUET
 from cdc_sync.migrate.migration import AlterTable, RewriteTable
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.progress import Progress
@@ -145,7 +145,7 @@ def test_members_keep_their_values_wherever_the_struct_is_and_it_takes_one_commi
 
 def test_what_is_in_place_is_rewritten_nowhere_but_in_formats_whose_readers_get_it_wrong(lake: Lake) -> None:
     before, after = schema(IN_PLACE, after=False), schema(IN_PLACE, after=True)
-    misread = lake.target.capabilities in (HUDI, HUDI_ON_READ, PARQUET)
+    misread = lake.target.capabilities in (DELTA, HUDI, HUDI_ON_READ, PARQUET)
     assert rewrites(diff(before, after), lake.target.capabilities, after) is misread
 
 
