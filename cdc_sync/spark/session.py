@@ -21,6 +21,9 @@ from cdc_sync.spark.rules import rules_left_out
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable: set where `spark-submit` started the JVM and then this process."""
+_EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
+_AVRO_LIMITS = ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
+_LEAST_AVRO_LIMIT = 16 * 1024 * 1024
 
 
 def build_session(config: Config) -> SparkSession:
@@ -38,6 +41,7 @@ def build_session(config: Config) -> SparkSession:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     _silence_expected(spark)
+    _limit_avro(spark, _avro_limits(config))
     for key, value in _REQUIRED.items():
         spark.conf.set(key, value)
     _check_connectors(spark, config.target)
@@ -48,7 +52,34 @@ def build_session(config: Config) -> SparkSession:
 def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration's settings, those the job relies on, and defaults where nothing is `given`."""
     defaults = {key: value for key, value in _defaults(config.target).items() if key not in given}
-    return defaults | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
+    settings = defaults | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
+    # Executors have JVMs of their own, whatever else they are started with.
+    limits = " ".join(f"-D{name}={limit}" for name, limit in _avro_limits(config).items())
+    started_with = settings.get(_EXECUTOR_OPTIONS, given.get(_EXECUTOR_OPTIONS, ""))
+    return settings | {_EXECUTOR_OPTIONS: f"{started_with} {limits}".strip()}
+
+
+def _avro_limits(config: Config) -> dict[str, int]:
+    """Return how long strings and bytes, and how many items of lists and maps, Avro's reader makes room for at once.
+
+    It believes what a record says of itself: a damaged one that claims a text of a gigabyte ends the whole process. No
+    part of a record is longer than the record; headers of Iceberg's manifests are read with the same limits.
+    Source: `SystemLimitException` of Avro 1.11.3 and later.
+    """
+    limit = max(config.limits.max_message_bytes, _LEAST_AVRO_LIMIT)
+    return {f"org.apache.avro.limits.{name}": limit for name in _AVRO_LIMITS}
+
+
+def _limit_avro(spark: SparkSession, limits: Mapping[str, int]) -> None:
+    """Set Avro's limits in the driver's JVM, which may have read them before."""
+    jvm: Any = spark._jvm
+    for name, limit in limits.items():
+        jvm.java.lang.System.setProperty(name, str(limit))
+    gateway: Any = spark.sparkContext._gateway
+    limited = jvm.java.lang.Class.forName("org.apache.avro.SystemLimitException")
+    read_again = limited.getDeclaredMethod("resetLimits", gateway.new_array(jvm.java.lang.Class, 0))
+    read_again.setAccessible(True)
+    read_again.invoke(None, gateway.new_array(jvm.java.lang.Object, 0))
 
 
 def _submitted() -> dict[str, str]:
@@ -84,7 +115,7 @@ def _defaults(target: Target) -> dict[str, str]:
         "spark.driver.memory": "2g",
         # HotSpot never compiles methods of more than 8 KB; generated code for wide or fast-changing tables is larger.
         "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
-        "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+        _EXECUTOR_OPTIONS: "-XX:-DontCompileHugeMethods",
         "spark.sql.adaptive.enabled": "false",
         # What Spark infers from many aliases grows exponentially: planning a table of all types took minutes.
         "spark.sql.constraintPropagation.enabled": "false",
