@@ -9,7 +9,7 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
+from cdc_sync.errors import HistoryError, TargetError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread

@@ -27,9 +27,9 @@ def _long(number: int) -> bytes:
 @pytest.mark.parametrize(
     "kind", ["string", "bytes", {"type": "array", "items": "int"}, {"type": "map", "values": "int"}], ids=str
 )
-def test_what_claims_to_be_larger_than_a_message_is_not_made_room_for(kind: object, _spark: SparkSession) -> None:
+def test_what_claims_to_be_larger_than_a_message_is_not_made_room_for(kind: object, session: SparkSession) -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}
-    rows = _spark.createDataFrame([(bytearray(_long(_CLAIMED) + b"ab"),)], "value binary")
+    rows = session.createDataFrame([(bytearray(_long(_CLAIMED) + b"ab"),)], "value binary")
 
     found = rows.select(from_avro(F.col("value"), json.dumps(schema), {"mode": "PERMISSIVE"}).getField("a"))
 
