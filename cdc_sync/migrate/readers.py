@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from cdc_sync.migrate.capabilities import SchemaEvolution
 
@@ -23,11 +22,9 @@ class Reading:
 
     Attributes:
         why_not: why it must not read it: it fails, or shows something else; empty if it reads it right.
-        by: who found it equal, the benchmark or only the test suite.
     """
 
     why_not: str = ""
-    by: Literal["equal", "suite"] = "equal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +63,7 @@ def right_for(name: str) -> tuple[str, ...]:
 
 
 _RIGHT = Reading()
-_TESTED = Reading(by="suite")
+_CUTS = Reading(why_not="cuts moments to milliseconds")
 _LOCATED = "read Parquet tables in the folder that the metastore names at the time: each batch makes another one."
 _ALL = (
     Engine(
@@ -79,7 +76,7 @@ _ALL = (
             "delta": _RIGHT,
             "hudi": _RIGHT,
             "parquet": _RIGHT,
-            "hudi merge-on-read": _TESTED,
+            "hudi merge-on-read": _RIGHT,
             "hudi on read": _RIGHT,
         },
     ),
@@ -92,6 +89,8 @@ _ALL = (
             "delta": Reading(why_not="cuts moments with zone to milliseconds"),
             "hudi": _RIGHT,
             "hudi merge-on-read": Reading(why_not="read them wrong in an earlier trial, without an error"),
+            "hudi on read": Reading(why_not="finds columns by their names, and old values come back"),
+            "parquet": _CUTS,
         },
     ),
     Engine(
@@ -100,7 +99,10 @@ _ALL = (
         readings={
             "iceberg": Reading(why_not="fails at columns of a timestamp with zone"),
             "delta": Reading(why_not="fails, for it knows no column mapping"),
-            "hudi": Reading(why_not="cuts moments to milliseconds"),
+            "hudi": _CUTS,
+            "hudi merge-on-read": Reading(why_not="fails at lists and maps that are in logs (Can't redefine)"),
+            "hudi on read": _CUTS,
+            "parquet": _CUTS,
         },
     ),
     Engine(name="pyiceberg", version="0.12.0", readings={"iceberg": _RIGHT}),
@@ -115,7 +117,7 @@ _ALL = (
         name="hudi-rs",
         version="0.5.0",
         readings=dict.fromkeys(
-            ("hudi", "hudi on read"),
+            ("hudi", "hudi merge-on-read", "hudi on read"),
             Reading(why_not="fails at some types (not yet implemented), though not at plain ones"),
         ),
     ),
@@ -136,6 +138,7 @@ _ALL = (
         readings={
             "iceberg": Reading(why_not="fails at data files (Failed to decode parquet column)"),
             "delta": Reading(why_not="fails at columns of maps"),
+            "hudi merge-on-read": Reading(why_not="fails, for it knows none that have logs"),
             "hudi on read": Reading(why_not="fails at tables that name no class of a key generator"),
             "parquet": _RIGHT,
         },

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.events import TableId
-from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.capabilities import DELTA, ICEBERG
 from cdc_sync.refused import Refused
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.evolve import apply_all
@@ -148,7 +148,9 @@ def test_structs_are_shared_where_they_are_the_same() -> None:
     assert "neither can become the other" in refusal(union, A, lines(one, Field(id=12, name="qty", type=INT32)))
     assert "neither can become the other" in refusal(union, A, lines(replace(one, id=13))), "another member of the name"
     alone = without(union, B)
-    assert names(taken_up(alone, A, 2, lines(one, Field(id=12, name="qty", type=INT32)))) == ["_t", "id", "lines"]
+    more = lines(one, Field(id=12, name="qty", type=INT32))
+    assert names(taken_up(alone, A, 2, more)) == ["_t", "id", "lines"]
+    assert isinstance(evolved(alone, A, 2, more, DELTA), Refused), "new members of Delta's structs are rewrites"
 
 
 def test_what_no_row_can_be_found_by_is_refused() -> None:
