@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
@@ -35,17 +36,24 @@ if sys.platform == "linux":
     # Hadoop runs `chmod` for each file it writes; without this Java starts two processes for each.
     _JAVA.append("-Djdk.lang.Process.launchMechanism=VFORK")
 
+_NEED_PYSPARK = (
+    "spark",
+    "targets",
+    "faults",
+    "corpus/test_corpus.py",
+    "test_bounds.py",
+    "test_gaps.py",
+    "verify/test_captures.py",
+    "verify/test_types.py",
+    "verify/test_verify.py",
+)
+"""Folders and files that import PySpark, whether they start a JVM or not."""
+_STAGES = frozenset(("spark", "kafka", "iceberg", "delta", "hudi", "parquet", "docker"))
+"""Marks by which `scripts/test` chooses what runs where there is PySpark."""
+
 if os.environ.get("CDC_SYNC_WITHOUT_PYSPARK"):
     # Proves that everything that is not marked runs where there is no Spark: importing it fails.
-    collect_ignore = [
-        "spark",
-        "targets",
-        "faults",
-        "corpus/test_corpus.py",
-        "verify/test_captures.py",
-        "verify/test_types.py",
-        "verify/test_verify.py",
-    ]
+    collect_ignore = list(_NEED_PYSPARK)
 
     class _Refuses:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
@@ -53,6 +61,18 @@ if os.environ.get("CDC_SYNC_WITHOUT_PYSPARK"):
                 raise ImportError(f"{name} is not to be imported here")
 
     sys.meta_path.insert(0, _Refuses())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs PySpark and says nothing itself, so that no test is left out of every stage."""
+    folder = Path(__file__).parent
+    needed = [folder / name for name in _NEED_PYSPARK]
+    for item in items:
+        if _STAGES.isdisjoint(mark.name for mark in item.iter_markers()) and (
+            item.path in needed or not set(needed).isdisjoint(item.path.parents)
+        ):
+            item.add_marker(pytest.mark.spark)
 
 
 class Produce(Protocol):
@@ -77,7 +97,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 def produce(kafka: KafkaServer) -> Produce:
     settings: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
     admin = AdminClient(settings)
-    producer = Producer({**settings, "message.max.bytes": MAX_MESSAGE_BYTES, "linger.ms": 0})
+    # Idempotent, for a batch that is sent again must not come behind the next one.
+    producer = Producer(
+        {**settings, "message.max.bytes": MAX_MESSAGE_BYTES, "linger.ms": 0, "enable.idempotence": True}
+    )
     known: set[str] = set()
 
     def write(topic: str, records: Iterable[Record], *, partition: int = 0, partitions: int = 1) -> tuple[int, ...]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.bounds import progress_after
 from cdc_sync.errors import TargetError
 from cdc_sync.progress import Progress, parse_progress
-from cdc_sync.spark.source import OffsetRange
 
 MARKER = Progress(version=3, offsets={"t": {10: 7, 2: 0}}, topic_ids={"t": "id"}, high_water={"t": {10: 2**63}})
 _topics = st.text(max_size=8)
@@ -66,38 +61,6 @@ def test_what_was_only_looked_through_is_named_and_bounded_as_before() -> None:
     assert marker.offsets == {"t": {10: 8, 2: 0, 3: 4}}
     assert marker.high_water == {"t": {10: 5, 2: 9, 3: 9}}, "a new partition may hold any key"
     assert MARKER.looked_through({("t", 3): 4}).high_water == MARKER.high_water
-
-
-class _Broker:
-    def beginnings(self, topics: Collection[str]) -> Mapping[str, Mapping[int, int]]:
-        return {topic: {0: 0, 1: 0, 2: 70} for topic in topics}
-
-    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        return dict.fromkeys(topics, "T")
-
-
-def _after(before: Progress, *partitions: int) -> Progress:
-    context: Any = SimpleNamespace(kafka=_Broker())
-    ranges = [OffsetRange(topic="t", partition=partition, start=0, end=9) for partition in partitions]
-    return progress_after(context, before, 1, ranges, {})
-
-
-def test_the_first_marker_names_every_partition_where_the_table_began() -> None:
-    marker = _after(Progress(version=1), 0)
-    assert marker.offsets == {"t": {0: 9, 1: 0, 2: 70}}
-    assert marker.whole == {"t"}
-
-
-def test_a_later_marker_names_a_new_partition_only_once_it_is_read() -> None:
-    before = Progress(version=1, offsets={"t": {0: 5, 1: 0}}, whole=frozenset({"t"}))
-    assert _after(before, 0).offsets == {"t": {0: 9, 1: 0}}
-    assert _after(before, 0, 2).offsets == {"t": {0: 9, 1: 0, 2: 9}}
-
-
-def test_the_marker_of_an_earlier_version_is_whole_once_it_names_all() -> None:
-    before = Progress(version=1, offsets={"t": {0: 5, 1: 3}})
-    assert _after(before, 0).whole == frozenset()
-    assert _after(before, 2).whole == {"t"}
 
 
 def test_the_highest_lsn_is_that_of_the_partition() -> None:

@@ -1,0 +1,43 @@
+"""Which partitions a marker names, and where they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from cdc_sync.bounds import progress_after
+from cdc_sync.progress import Progress
+from cdc_sync.spark.source import OffsetRange
+
+
+class _Broker:
+    def beginnings(self, topics: Collection[str]) -> Mapping[str, Mapping[int, int]]:
+        return {topic: {0: 0, 1: 0, 2: 70} for topic in topics}
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return dict.fromkeys(topics, "T")
+
+
+def _after(before: Progress, *partitions: int) -> Progress:
+    context: Any = SimpleNamespace(kafka=_Broker())
+    ranges = [OffsetRange(topic="t", partition=partition, start=0, end=9) for partition in partitions]
+    return progress_after(context, before, 1, ranges, {})
+
+
+def test_the_first_marker_names_every_partition_where_the_table_began() -> None:
+    marker = _after(Progress(version=1), 0)
+    assert marker.offsets == {"t": {0: 9, 1: 0, 2: 70}}
+    assert marker.whole == {"t"}
+
+
+def test_a_later_marker_names_a_new_partition_only_once_it_is_read() -> None:
+    before = Progress(version=1, offsets={"t": {0: 5, 1: 0}}, whole=frozenset({"t"}))
+    assert _after(before, 0).offsets == {"t": {0: 9, 1: 0}}
+    assert _after(before, 0, 2).offsets == {"t": {0: 9, 1: 0, 2: 9}}
+
+
+def test_the_marker_of_an_earlier_version_is_whole_once_it_names_all() -> None:
+    before = Progress(version=1, offsets={"t": {0: 5, 1: 3}})
+    assert _after(before, 0).whole == frozenset()
+    assert _after(before, 2).whole == {"t"}
