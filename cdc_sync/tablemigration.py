@@ -48,13 +48,18 @@ class TableMigration(TablePartitioning):
         end = last_end(self.history)
         return 1 if end is None else end.number + 1
 
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the target is stamped with a version that the history does not have."""
+        return self._stamped is not None and self._stamped > (self.history.head.number if self.history else 0)
+
     def _migrate(self) -> None:
         """Carry out what the target lacks; pauses before a key that its rows cannot be told apart by."""
         assert self.history is not None
         head = self.history.head
         if head.ends_target:
             return  # no target outlives this version, and the next one begins with a version of its own
-        if self._stamped is not None and self._stamped > head.number:
+        if self._is_ahead:
             raise self._too_short(self.history)
         for version in stages(self.history, self._stamped, self._context.target.capabilities):
             stop = self._key_clash(version)

@@ -160,11 +160,6 @@ class TableSync(TableDropping):
             return False
         return self.history is None or (self._is_ahead and self._has_all_events())
 
-    @property
-    def _is_ahead(self) -> bool:
-        """Whether the target is stamped with a version that the history does not have."""
-        return self._stamped is not None and self._stamped > self._head_number()
-
     def _has_all_events(self) -> bool:
         """Whether nothing is gone from the beginnings of the topics that the target was filled from."""
         topics = self.progress.offsets if self.progress is not None else {}
@@ -411,9 +406,6 @@ class TableSync(TableDropping):
             found = (flattened_before(self._context, item) for item in ranges)
             self._current = frozenset(digest for digest in found if digest is not None)
         return self._current
-
-    def _head_number(self) -> int:
-        return self.history.head.number if self.history else 0
 
     def plan_only(self, stretches: Sequence[Stretch], *, to_the_end: bool = False) -> None:
         """Record the versions that stretches lead to, and touch no target; at the end, that the table was dropped."""

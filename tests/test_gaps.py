@@ -216,28 +216,27 @@ def test_a_new_partition_is_begun_once_the_others_are_read_to_where_they_were() 
     assert _read(table) == [[(0, 100, 300)], [(0, 300, 350)], [(1, 0, 10)]], "the broker has more than the batch knows"
 
 
-def test_a_new_partition_that_was_begun_is_read_with_the_others() -> None:
-    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 10})
+def _read_twice(first: dict[int, int], now: dict[int, int], second: dict[int, int]) -> list[list[tuple[int, int, int]]]:
+    """The steps of a table that is advanced to some ends, and once more when the broker has more."""
+    broker = Broker({0: 0, 1: 0}, first)
     table = Reader(broker, WHOLE_AT_100)
     sync = sync_of(table)
-    advance(sync, {0: 200, 1: 10})
-    broker.now = {0: 300, 1: 20}
+    advance(sync, first)
+    broker.now = now
+    advance(sync, second)
+    return _read(table)
 
-    advance(sync, {0: 300, 1: 20})
 
-    assert _read(table)[2:] == [[(0, 200, 300), (1, 10, 20)]]
+def test_a_new_partition_that_was_begun_is_read_with_the_others() -> None:
+    steps = _read_twice({0: 200, 1: 10}, now={0: 300, 1: 20}, second={0: 300, 1: 20})
+
+    assert steps[2:] == [[(0, 200, 300), (1, 10, 20)]]
 
 
 def test_a_new_partition_is_noticed_when_it_has_its_first_record() -> None:
-    broker = Broker({0: 0, 1: 0}, {0: 200, 1: 0})
-    table = Reader(broker, WHOLE_AT_100)
-    sync = sync_of(table)
-    advance(sync, {0: 200, 1: 0})
-    broker.now = {0: 400, 1: 1}
+    steps = _read_twice({0: 200, 1: 0}, now={0: 400, 1: 1}, second={0: 300, 1: 1})
 
-    advance(sync, {0: 300, 1: 1})
-
-    assert _read(table) == [[(0, 100, 200)], [(0, 200, 400)], [(1, 0, 1)]], "keys moved after offset 200"
+    assert steps == [[(0, 100, 200)], [(0, 200, 400)], [(1, 0, 1)]], "keys moved after offset 200"
 
 
 def test_each_table_of_a_topic_begins_a_new_partition_in_its_own_time() -> None:

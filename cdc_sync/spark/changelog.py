@@ -21,7 +21,7 @@ from cdc_sync.spark.columns import (
     unchanged_column,
     value_column,
 )
-from cdc_sync.spark.conditions import any_of
+from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.position import KIND, PARTS
 from cdc_sync.spark.types import to_spark
 
@@ -83,8 +83,7 @@ def whole_before(columns: Iterable[WireColumn], key: Iterable[str], before: Call
     names = set(key)
     if not names:
         return F.lit(True)
-    proofs = [before(column).isNotNull() for column in proving(columns, names)]
-    return F.coalesce(any_of(proofs), F.lit(False)) if proofs else F.lit(False)
+    return any_or_false(before(column).isNotNull() for column in proving(columns, names))
 
 
 def proving(columns: Iterable[WireColumn], key: Container[str]) -> list[WireColumn]:

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from cdc_sync.debezium.flattened import FlattenedSchema
 from cdc_sync.events import TableId
-from cdc_sync.spark.conditions import all_of, any_of
+from cdc_sync.spark.conditions import all_of, any_or_false
 from cdc_sync.spark.position import avro_source_type, source_type
 
 CORRUPT = "__cdc_sync_corrupt"
@@ -192,7 +192,7 @@ class FlattenedLayout:
         checks = [self._event.getField(CORRUPT).isNotNull()] if self._is_json else []
         if self._schema.deleted is not None:
             checks.append(~self._event.getField(self._schema.deleted).isin("true", "false"))
-        return any_of([F.lit(False), *(F.coalesce(check, F.lit(False)) for check in checks)])
+        return any_or_false(checks)
 
     def op(self) -> Column:
         """Return what the event says; without any word of it, a row that may be new or not: `r`."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from cdc_sync.debezium.conversions import logical_type
 from cdc_sync.spark.casting import is_lost
 from cdc_sync.spark.changelog import whole_before
-from cdc_sync.spark.conditions import any_of, any_or_false, first_of
+from cdc_sync.spark.conditions import any_or_false, first_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import does_not_convert
@@ -103,7 +103,7 @@ def _of_members(group: Group, of: Callable[[Group, Converter], Check], problem: 
 def whole_before_of(group: Group) -> Column:
     """Return whether an event is known to hold the whole row before the change."""
     found = _of_members(group, _whole_before, "")
-    return any_of([F.lit(False), *(F.coalesce(condition, F.lit(False)) for condition, _ in found)])
+    return any_or_false(condition for condition, _ in found)
 
 
 def _whole_before(group: Group, converter: Converter) -> Check:
