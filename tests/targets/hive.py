@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyspark
-
 from cdc_sync.local.java import java_executable
 from cdc_sync.local.ports import LOOPBACK, accepts_connections, free_ports
 from cdc_sync.local.process import ServerProcess
@@ -26,6 +24,8 @@ _OPENED = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang",
 
 def start_metastore(folder: Path, settings: Mapping[str, str] = NOTHING) -> tuple[ServerProcess, str]:
     """Return the server, which takes connections, and its address; what is not said is the default that counts."""
+    import pyspark  # the file is imported where there is none
+
     more = "".join(
         f"<property><name>{name}</name><value>{value}</value></property>\n" for name, value in settings.items()
     )
