@@ -12,7 +12,7 @@ import pytest
 
 from cdc_sync.local.kafka import KafkaServer
 from tests.conftest import Produce
-from tests.corpus.reader import CAPTURES
+from tests.corpus.reader import CAPTURES, PREFIXES
 from tests.registry.servers import confluent_registry
 from tests.targets.hive import start_metastore
 
@@ -31,7 +31,8 @@ COMPILED = IN_MEMORY if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("mariad
 STEP_BY_STEP = "CDC_SYNC_CORPUS_STEPS" in os.environ
 """Whether they are run step by step of the script, and looked at after each: minutes for each capture."""
 RunsOf: TypeAlias = "Callable[[str], Runs]"
-IntoLake: TypeAlias = "Callable[[str, str], Ended]"
+IntoLake: TypeAlias = "Callable[[str, str, tuple[str, ...] | None], Ended]"
+"""Capture, format, and the tables of the schema `inv` that alone are read; None is every table there is."""
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +60,9 @@ def config_of(
 
     written = cache(lambda capture: produce_capture(produce, capture))
 
-    def config(capture: str, target: str, size: int, *, compiled: bool) -> Config:
+    def config(
+        capture: str, target: str, size: int, *, compiled: bool, tables: tuple[str, ...] | None = None
+    ) -> Config:
         written(capture)
         return corpus_config(
             capture,
@@ -69,6 +72,7 @@ def config_of(
             size=size,
             registry=request.getfixturevalue("registry_url") if capture.endswith("avro") else None,
             metastore=request.getfixturevalue("metastore") if target == "parquet" else None,
+            pattern=None if tables is None else rf"{PREFIXES[capture]}\.inv\.({'|'.join(tables)})",
             compiled=compiled,
         )
 
@@ -82,10 +86,11 @@ def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLak
     from tests.corpus.runs import run_into_lake, session_of_its_own
 
     @cache
-    def run(capture: str, format_: str) -> Ended:
+    def run(capture: str, format_: str, tables: tuple[str, ...] | None) -> Ended:
+        compiled = capture in COMPILED and format_ == "iceberg"
         with session_of_its_own(_spark):
             return run_into_lake(
-                config_of(capture, format_, 200_000, compiled=capture in COMPILED and format_ == "iceberg"),
+                config_of(capture, format_, 200_000, compiled=compiled, tables=tables),
                 lambda found: job.run(found, once=True, stop=threading.Event()),
             )
 
@@ -104,7 +109,7 @@ def runs_of(into_lake: IntoLake, config_of: Callable[..., Config], _spark: Spark
 
     @cache
     def run(capture: str) -> Runs:
-        in_lake = into_lake(capture, "iceberg")
+        in_lake = into_lake(capture, "iceberg", None)
         if capture not in IN_MEMORY:
             return Runs(lake=in_lake, memory=None)
         with session_of_its_own(_spark):

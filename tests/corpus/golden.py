@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.corpus.reader import CAPTURES
@@ -26,12 +27,33 @@ def agrees(path: Path, capture: str, text: str) -> None:
     """Compare a report with the golden one, or write it there if that is asked for."""
     if os.environ.get("CDC_SYNC_WRITE_GOLDEN"):
         found = golden(path) | {capture: text}
-        path.write_text("".join(found[name] for name in CAPTURES if found.get(name)))
-    assert text == golden(path).get(capture, "")
+        path.write_text("".join(found[name] for name in CAPTURES if name in found))
+    assert text == golden(path)[capture]
 
 
-def differing(capture: str, text: str) -> str:
-    """Return the report of another format without the lines that are Iceberg's; empty if all are."""
-    usual = golden(REPORT)[capture].splitlines()
-    lines = [line for line in text.splitlines() if line not in usual]
-    return "".join(f"{line}\n" for line in (capture, *lines)) if lines else ""
+def ends_as(format_: str, capture: str, verdicts: Mapping[str, str]) -> None:
+    """Compare how tables end in another format with how they end in Iceberg, but for lines that are the format's own.
+
+    Args:
+        verdicts: what the report says of each table that was run.
+    """
+    path = REPORT.with_name(f"report.{format_}.golden.txt")
+    usual, own = _verdicts(REPORT)[capture], _verdicts(path)
+    if os.environ.get("CDC_SYNC_WRITE_GOLDEN"):
+        others = {table: told for table, told in own.get(capture, {}).items() if table not in verdicts}
+        own[capture] = others | {table: told for table, told in verdicts.items() if told != usual[table]}
+        path.write_text("".join(_text(name, own[name]) for name in CAPTURES if own.get(name)))
+    wanted = usual | own.get(capture, {})
+    assert verdicts == {table: wanted[table] for table in verdicts}
+
+
+def _verdicts(path: Path) -> dict[str, dict[str, str]]:
+    found = {}
+    for capture, text in golden(path).items():
+        lines = (line.strip().partition("  ") for line in text.splitlines()[1:])
+        found[capture] = {table: told.strip() for table, _, told in lines}
+    return found
+
+
+def _text(capture: str, verdicts: Mapping[str, str]) -> str:
+    return f"{capture}\n" + "".join(f"  {table}  {told}\n" for table, told in sorted(verdicts.items()))

@@ -36,12 +36,16 @@ tables:
   - {{table: postgres.inv.gen, policy: {{unproven_rename: add}}}}
   - {{table: postgres.inv.iidx, key: [code]}}
   - {{table: postgres.inv.toast, policy: {{missing_rows: insert}}}}
+{apart}
   - {{pattern: 'postgres\\..*'}}
   - {{pattern: '.*', target: '{{database}}.{{table}}'}}
 policy: {{unproven_rename: pause, rename_table: follow, out_of_range: 'null'}}
 target: {{format: {target}, catalog: {{{metastore}warehouse: '{folder}/warehouse'}}}}
 job: {{max_offsets_per_batch: {size}, compile_from_rows: {compile_from}}}
 """
+
+_UPPER, _APART = ("inv", "CASE"), ("inv", "upper_case")
+"""A table beside one whose name differs only in case, and the target that an operator has to give it in a metastore."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +130,7 @@ def corpus_config(
         size=size,
         compile_from=0 if compiled else 100_000,
         evidence=topics_of[database(capture)] if told else "{}",
+        apart=rf"  - {{pattern: '(.*\.)?{_dotted(_UPPER)}', target: {_dotted(_APART)}}}" if target == "parquet" else "",
     )
     return parse_config(text, path=str(folder / "corpus.yaml"))
 
@@ -149,7 +154,10 @@ def run_into_lake(config: Config, run_once: Callable[[Config], RunReport]) -> En
     """Run the whole job, Structured Streaming included, and read its lake without Spark."""
     report = run_once(config)
     lake = open_lake(config.target)
-    tables = {table_name(status): lake.table(place_of(status)) for status in report.tables}
+    places = {table_name(status): place_of(status) for status in report.tables}
+    if config.target.format == "parquet":
+        places[_dotted(_UPPER)] = _APART
+    tables = {name: lake.table(place) for name, place in places.items()}
     lake.close()
     images = {name: lake_image(table) for name, table in tables.items() if table is not None}
     return _ended(config, report.tables, images, report.other_records)
@@ -228,7 +236,11 @@ def _ended(
 
 def table_name(status: TableStatus) -> str:
     """Return a table's name in the truth."""
-    return ".".join(place_of(status))
+    return _dotted(place_of(status))
+
+
+def _dotted(place: Place) -> str:
+    return ".".join(place)
 
 
 def place_of(status: TableStatus) -> Place:

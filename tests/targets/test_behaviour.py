@@ -221,6 +221,26 @@ def test_appended_rows_are_rows(lake: Lake) -> None:
     assert state.progress == PROGRESS
 
 
+@pytest.mark.parametrize("keyed", [True, False], ids=["key", "no key"])
+def test_columns_may_have_the_names_that_the_job_s_own_have(lake: Lake, keyed: bool) -> None:
+    own = ("c2", "c1", "created", "deleted", "u3", "h3", "found", "there", "given", "t", "s", "op", "key", "value")
+    columns = [Column(id=id_, name=name, type=STRING) for id_, name in enumerate(own, 1)]
+    schema = replace(schema_of(*columns), primary_key=(1,) if keyed else ())
+    first, second, changed = ({name: f"{name} {text}" for name in own} for text in ("first", "second", "changed"))
+    lake.create(schema)
+    lake.write(schema, [first, second], append=True)
+    assert lake.rows() == [first, second]
+    if not keyed:
+        return
+    lake.write(schema, [{**changed, "c2": second["c2"]}, {"c2": "c2 third"}])
+    half = {"c2": first["c2"], "c1": "c1 other"}
+    lake.write(schema, [half], unchanged=tuple(range(3, len(own) + 1)))
+    assert lake.rows() == [{**first, **half}, {**changed, "c2": second["c2"]}, {**dict.fromkeys(own), "c2": "c2 third"}]
+    after = replace(schema, columns=(columns[0], *columns[2:], columns[1]))
+    lake.change(schema, after)
+    assert lake.rows() == [{**first, **half}, {**changed, "c2": second["c2"]}, {**dict.fromkeys(own), "c2": "c2 third"}]
+
+
 def test_an_update_without_its_row_fails_and_nothing_is_written(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW], progress=PROGRESS)
