@@ -26,7 +26,7 @@ from cdc_sync.local.stack import LocalStack
 from tests.lakes.opening import FORMATS
 from tests.live.databases import MariadbDatabase, PostgresDatabase
 from tests.live.run import Live, Outcome
-from tests.targets.hive import start_metastore
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 
 def main() -> int:
@@ -55,13 +55,13 @@ def main() -> int:
 
 @contextmanager
 def _metastore(format_: str, stack: LocalStack) -> Iterator[str | None]:
-    """Run a Hive metastore where the format needs one, with the setting that docs/parquet.md asks for."""
+    """Run a Hive metastore where the format needs one, with the settings that docs/parquet.md asks for."""
     if format_ != "parquet":
         yield None
         return
     folder = stack.folder / "metastore"
     folder.mkdir()
-    server, uri = start_metastore(folder, {"hive.metastore.disallow.incompatible.col.type.changes": "false"})
+    server, uri = start_metastore(folder, AS_ADVISED)
     try:
         yield uri
     finally:

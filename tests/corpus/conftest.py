@@ -14,7 +14,7 @@ from cdc_sync.local.kafka import KafkaServer
 from tests.conftest import Produce
 from tests.corpus.reader import CAPTURES, PREFIXES
 from tests.registry.servers import confluent_registry
-from tests.targets.hive import start_metastore
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +45,7 @@ def registry_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Hive metastore that whoever reads the tables can ask too; the columns may become any others."""
-    settings = {"hive.metastore.disallow.incompatible.col.type.changes": "false"}
-    server, uri = start_metastore(tmp_path_factory.mktemp("metastore"), settings)
+    server, uri = start_metastore(tmp_path_factory.mktemp("metastore"), AS_ADVISED)
     yield uri
     server.stop()
 

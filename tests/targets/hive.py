@@ -19,6 +19,13 @@ _SITE = """\
 {more}</configuration>
 """
 NOTHING: Mapping[str, str] = {}
+AS_ADVISED: Mapping[str, str] = {
+    "hive.metastore.disallow.incompatible.col.type.changes": "false",
+    "datanucleus.transactionIsolation": "repeatable-read",
+    "hive.hmshandler.retry.attempts": "10",
+    "hive.hmshandler.retry.interval": "50ms",
+}
+"""What `docs/parquet.md` says of a metastore: columns may become others, and an entry is read as of one moment."""
 _OPENED = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.net", "java.nio", "java.util")]
 
 

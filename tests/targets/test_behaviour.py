@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from cdc_sync.schema.types import (
     INT64,
     STRING,
     BinaryType,
+    DateType,
     DecimalType,
     ListType,
     TimestampType,
@@ -445,6 +446,35 @@ def commits(lake: Lake) -> int:
         state = target.state(lake.name)
         return int(state.version)
     return int(target._load(lake.name).operations().current().previousFiles().size())
+
+
+def test_a_table_that_had_no_moments_without_zone_gets_them(lake: Lake) -> None:
+    local, day = TimestampType(zoned=False), Column(id=2, name="day", type=DateType())
+    before = replace(BEFORE, columns=(ID, day))
+    listed = Column(id=4, name="list", type=ListType(element=local, element_id=5))
+    more = replace(before, columns=(ID, day, Column(id=3, name="local", type=local), listed), last_column_id=9)
+    converted = replace(more, columns=(ID, replace(day, type=local), *more.columns[2:]))
+    at = datetime(2026, 3, 29, 2, 30, 0, 123456)
+    first: dict[str, Any] = {"id": 1, "day": date(2026, 3, 29), "local": None, "list": None}
+    second = {"id": 2, "day": None, "local": at, "list": [at, None]}
+    lake.create(before)
+    lake.write(before, [first])
+    lake.change(before, more)
+    lake.write(more, [second])
+    assert lake.rows() == [first, second]
+    steps = migration(version(2, more), version(2, more), version(3, converted), capabilities=lake.target.capabilities)
+    lake.migrate(steps)
+    assert lake.rows() == [{**first, "day": datetime(2026, 3, 29)}, second]
+
+
+def test_a_table_that_converts_to_its_first_moment_without_zone_is_rewritten(lake: Lake) -> None:
+    day = Column(id=2, name="day", type=DateType())
+    before = replace(BEFORE, columns=(ID, day))
+    after = replace(before, columns=(ID, replace(day, type=TimestampType(zoned=False))))
+    lake.create(before)
+    lake.write(before, [{"id": 1, "day": date(2026, 3, 29)}])
+    lake.change(before, after)
+    assert lake.rows() == [{"id": 1, "day": datetime(2026, 3, 29)}]
 
 
 def test_a_change_within_one_type_of_the_format_is_no_error(lake: Lake) -> None:
