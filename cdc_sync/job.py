@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,9 +29,9 @@ from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
+from cdc_sync.reports import RunReport
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
-from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
@@ -41,21 +40,6 @@ from cdc_sync.topicsync import TopicSync
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
-    """How a run ended.
-
-    Attributes:
-        batches: micro-batches processed.
-        tables: every table's status at the end.
-        other_records: records that carry no rows, by kind.
-    """
-
-    batches: int
-    tables: tuple[TableStatus, ...]
-    other_records: Mapping[str, int]
 
 
 class SyncJob:
@@ -286,9 +270,10 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
             _stream(job, context, once=once, stop=stop)
         finally:
             context.catalogue.close()
+        followed = {table.table for table in job.tables.all()}
         return RunReport(
             batches=job.batches,
-            tables=context.state.tables(),
+            tables=tuple(status for status in context.state.tables() if status.table in followed),
             other_records=job.other_records(),
         )
     finally:
