@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +36,7 @@ from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.failures import first_line
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
@@ -256,6 +258,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
 
     Raises:
         KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
+        TransientError: if the stream fails again and again, whether Kafka, Spark or the checkpoint's store is why.
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka)
@@ -290,12 +293,12 @@ def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
         try:
             _follow(job, context, once=once, stop=stop)
             return
-        except (PySparkException, CdcSyncError) as error:
+        except (PySparkException, Py4JJavaError, CdcSyncError) as error:
             failures = 1 if job.batches > batches else failures + 1
-            get_logger().warning("stream failed", attempt=failures, of=attempts, error=_first_line(error))
+            get_logger().warning("stream failed", attempt=failures, of=attempts, error=first_line(error))
             if failures >= attempts:
                 raise TransientError(
-                    f"Cannot go on: the stream failed {failures} times in a row, at last: {_first_line(error)}"
+                    f"Cannot go on: the stream failed {failures} times in a row, at last: {first_line(error)}"
                 ) from error
         _wait_for_kafka(context, stop)
 
@@ -403,7 +406,3 @@ def _fresh_checkpoint(context: Context) -> str:
     filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     filesystem.delete(path, True)
     return str(filesystem.makeQualified(path).toString())
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
