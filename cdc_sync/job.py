@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,32 +30,20 @@ from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
+from cdc_sync.reports import RunReport
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
-from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.failures import first_line
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
-    """How a run ended.
-
-    Attributes:
-        batches: micro-batches processed.
-        tables: every table's status at the end.
-        other_records: records that carry no rows, by kind.
-    """
-
-    batches: int
-    tables: tuple[TableStatus, ...]
-    other_records: Mapping[str, int]
+_REMEMBERED_SECONDS = 600.0
+"""Well below what any topic keeps its records for."""
 
 
 class SyncJob:
@@ -71,6 +59,7 @@ class SyncJob:
         self._ends: dict[tuple[str, int], int] = {}
         self._asked = Asked(context, self.tables, self._elsewhere)
         self._rota = Rota(context)
+        self._remembered = time.monotonic()
 
     def process(self, ends: Ends) -> None:
         """Bring all tables to the given ends; topics in parallel.
@@ -92,6 +81,18 @@ class SyncJob:
             finally:
                 kafka.fetch_ahead(())
             self.batches += 1
+            if time.monotonic() - self._remembered > _REMEMBERED_SECONDS:
+                self.remember()
+
+    def remember(self) -> None:
+        """Keep how far tables have come that nothing was written to, for who starts when that is gone from a topic."""
+        self._remembered = time.monotonic()
+        with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
+            for outcome in [pool.submit(table.remember_passed) for table in self.tables.all()]:
+                try:
+                    outcome.result()
+                except CdcSyncError as error:
+                    get_logger().warning("what was looked through is not kept this time", error=str(error))
 
     def _advance_all(self, topics: Sequence[str], ends: Ends) -> None:
         with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
@@ -272,6 +273,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
 
     Raises:
         KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
+        TransientError: if the stream fails again and again, whether Kafka, Spark or the checkpoint's store is why.
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka)
@@ -284,11 +286,13 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         job.follow_partitionings()
         try:
             _stream(job, context, once=once, stop=stop)
+            job.remember()
         finally:
             context.catalogue.close()
+        followed = {table.table for table in job.tables.all()}
         return RunReport(
             batches=job.batches,
-            tables=context.state.tables(),
+            tables=tuple(status for status in context.state.tables() if status.table in followed),
             other_records=job.other_records(),
         )
     finally:
@@ -305,12 +309,12 @@ def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
         try:
             _follow(job, context, once=once, stop=stop)
             return
-        except (PySparkException, CdcSyncError) as error:
+        except (PySparkException, Py4JJavaError, CdcSyncError) as error:
             failures = 1 if job.batches > batches else failures + 1
-            get_logger().warning("stream failed", attempt=failures, of=attempts, error=_first_line(error))
+            get_logger().warning("stream failed", attempt=failures, of=attempts, error=first_line(error))
             if failures >= attempts:
                 raise TransientError(
-                    f"Cannot go on: the stream failed {failures} times in a row, at last: {_first_line(error)}"
+                    f"Cannot go on: the stream failed {failures} times in a row, at last: {first_line(error)}"
                 ) from error
         _wait_for_kafka(context, stop)
 
@@ -418,7 +422,3 @@ def _fresh_checkpoint(context: Context) -> str:
     filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     filesystem.delete(path, True)
     return str(filesystem.makeQualified(path).toString())
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
