@@ -331,6 +331,18 @@ class TestFailures:
         assert lake.rows() == ROWS
 
 
+def test_changes_of_the_tables_that_every_target_is_compared_with_lie_in_logs(
+    hudi_merge_on_read: Target, session: SparkSession
+) -> None:
+    """Fails if the suite of all targets would look at merged files, under the name of tables with logs."""
+    lake = Lake(target=hudi_merge_on_read, session=session, name=fresh_name())
+    lake.create(BEFORE)
+    lake.write(BEFORE, ROWS)
+    for number in range(3):
+        lake.write(BEFORE, [{"id": 1, "a": number}, {"id": 2, "deleted": True}])
+        assert hudi_table(lake).logs() > 0
+
+
 class TestMergeOnRead:
     """The other type of table: changes are logs, which are merged into the files after a while."""
 
