@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import SchemaEvolution
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
 from cdc_sync.spark.problems import (
@@ -123,6 +124,16 @@ def no_key(names: str, problem: str, at: str) -> Pause:
         reason=f"the key is ({names}) from here on, and {problem}, so rows cannot be found by it",
         remedy="declare other columns as `key` of the table, or snapshot it again into a new target",
         at=at,
+    )
+
+
+def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolution) -> Pause:
+    """Say why a table stops whose target is of another regime than the configuration asks for."""
+    return Pause(
+        reason=f"the target is of schema_evolution: {has}, which its readers find columns by, and the configuration "
+        f"asks for {wanted}",
+        remedy=f"set schema_evolution: {has} for it again; or have all its rows rewritten by `cdc-sync regime CONFIG "
+        f"{table}`, once its readers are ready for that (docs/hudi.md)",
     )
 
 

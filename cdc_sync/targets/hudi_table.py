@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI
+from cdc_sync.migrate.capabilities import HUDI, SchemaEvolution
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
@@ -66,19 +66,16 @@ class Written:
 class HudiTable(HudiTimeline):
     """One table, which need not be there yet."""
 
-    def __init__(
-        self, spark: SparkSession, path: str, table_properties: Mapping[str, str], *, on_read: bool = False
-    ) -> None:
+    def __init__(self, spark: SparkSession, path: str, table_properties: Mapping[str, str]) -> None:
         super().__init__(spark, path)
         self._type = table_properties.get(TABLE_TYPE, "COPY_ON_WRITE")
         merging = MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
-        self._on_read = on_read
         self._settings = SETTINGS | merging | dict(table_properties)
 
-    def columns_of(self, schema: InternalSchema, mode: Mode) -> HeldColumns:
+    def columns_of(self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution) -> HeldColumns:
         """Return columns as a commit of the table carries them; `schema` has the names it holds."""
         avro = avro_schema(self._jvm, table_struct(schema, mode))
-        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if self._on_read else None)
+        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if evolution == "on_read" else None)
 
     def struct(self, columns: HeldColumns) -> StructType:
         """Return columns as Spark has them, Hudi's own left out."""

@@ -68,7 +68,7 @@ class Lake:
         self._sources |= {held_name(column.name, rules): column.name for column in schema.columns}
 
     def create(self, schema: InternalSchema) -> None:
-        self.migrate(migration(None, None, version(1, schema)))
+        self.migrate(migration(None, None, version(1, schema), capabilities=self.target.capabilities))
 
     def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
         self._learn(steps.schema)
