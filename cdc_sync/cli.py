@@ -174,6 +174,7 @@ def regime(
     ctx: typer.Context,
     config: ConfigPath,
     table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    undo: Annotated[bool, typer.Option("--undo", help="Leave it as it is, if it is not done yet.")] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -181,7 +182,7 @@ def regime(
 
     The job does it, in one commit; until you say this, such a table is paused.
     """
-    _with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table))
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
 
 
 @app.command()

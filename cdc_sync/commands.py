@@ -122,11 +122,13 @@ class Rewritten:
 
     Attributes:
         evolution: the regime that all its rows are rewritten in.
+        undo: they are not, though that was asked before.
     """
 
     table: TableId
     target: str
     evolution: SchemaEvolution
+    undo: bool
 
 
 def validate(config: Config, *, check: bool = False) -> Validation:
@@ -331,24 +333,32 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
     return RolledBack(table=found, version=rewritten[-1], undo=False)
 
 
-def regime(config: Config, table: str) -> Rewritten:
-    """Have the job rewrite a table whose columns are found in another way than is configured, in one commit.
+def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
+    """Have the job rewrite a table whose columns are found in another way than is configured, or no longer.
 
     Raises:
-        RefusedError: if tables of the format are kept in one way only, or the table has no target.
+        RefusedError: if tables of the format are kept in one way only, or the table has no target; with `undo`, if
+            nothing is left to be done.
     """
+    store = StateStore(config.pipeline.root)
     found = _find_table(_history_store(config), table)
     wanted = route(config, found)
     if wanted is None:
         raise RefusedError(f"Cannot rewrite {found}: no rule of the configuration matches it")
+    if undo:
+        asked = store.regime(found)
+        if asked is None:
+            raise RefusedError(f"Cannot leave {found} as it is: nothing is to be done to it; it may be done already")
+        store.withdraw_regime(found)
+        return Rewritten(table=found, target=str(wanted.target), evolution=asked.evolution, undo=True)
     if len([kind for kind in KINDS if kind.format == config.target.format]) == 1:
         raise RefusedError(
             f"Cannot rewrite {found}: of target.format {config.target.format} there is one kind of table, "
             "whose columns are always found in the same way"
         )
     evolution = wanted.capabilities.evolution
-    StateStore(config.pipeline.root).ask_regime(RegimeAsked(table=found, evolution=evolution))
-    return Rewritten(table=found, target=str(wanted.target), evolution=evolution)
+    store.ask_regime(RegimeAsked(table=found, evolution=evolution))
+    return Rewritten(table=found, target=str(wanted.target), evolution=evolution, undo=False)
 
 
 def resync(config: Config, table: str, *, columns: tuple[str, ...], done: bool) -> ResyncAsked:

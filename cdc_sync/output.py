@@ -251,6 +251,9 @@ def _rolled_back(value: RolledBack) -> Iterator[str]:
 
 
 def _rewritten(value: Rewritten) -> Iterator[str]:
+    if value.undo:
+        yield f"{value.table}: {value.target} stays as it is; the job forgets to rewrite it for {value.evolution}."
+        return
     yield f"{value.table}: the job rewrites {value.target} for schema_evolution: {value.evolution}, in one commit."
     yield "`cdc-sync status` shows the table running once it is done; one that is kept so already stays as it is."
 

@@ -30,27 +30,26 @@ class TableRegime(TablePartitioning):
     def _in_regime(self, state: TargetState | None) -> TargetState | None:
         """Rewrite the target in the configured regime if the operator asks for it; return what the target is then.
 
-        Asked is no more than what is configured: else what was asked is forgotten. It is forgotten once it is done, so
-        what a crash left is ended by the next that reads the table.
+        What was asked is forgotten once it is done, so what a crash left is ended by the next that reads the table. It
+        waits as long as the configuration says something else: then the job was started before that was changed.
         """
         self.regime_asked = None
         asked = self._context.state.regime(self.table)
         if asked is None or state is None or state.version is None:
             return state
-        if asked.evolution != self.route.capabilities.evolution:
+        wanted, known = self.route.capabilities.evolution, self.history
+        if asked.evolution != wanted or known is None or state.version > known.head.number:
+            self.regime_asked = asked
+            missing = f"the configuration says {wanted}" if asked.evolution != wanted else "its history is not complete"
             self._warn(
-                f"rows were not rewritten for schema_evolution: {asked.evolution}, as was asked: the configuration "
-                f"says {self.route.capabilities.evolution} now"
+                f"all rows are to be rewritten for schema_evolution: {asked.evolution}, and {missing}; `cdc-sync "
+                "regime --undo` forgets that"
             )
-        elif self.history is None or state.version > self.history.head.number:
-            self.regime_asked = asked  # until the ids of its columns are known
             return state
-        else:
-            self.pause = None  # if this fails it is tried again, which a table that is paused is not said to be
-            self._change_regime(asked, state, self.history.version(state.version).schema)
-            state = self._context.target.state(self.route.target)
+        self.pause = None  # if this fails it is tried again, which a table that is paused is not said to be
+        self._change_regime(asked, state, known.version(state.version).schema)
         self._context.state.withdraw_regime(self.table)
-        return state
+        return self._context.target.state(self.route.target)
 
     def _change_regime(self, asked: RegimeAsked, state: TargetState, schema: InternalSchema) -> None:
         assert state.version is not None

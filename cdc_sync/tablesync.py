@@ -96,7 +96,7 @@ class TableSync(TableDropping):
         get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
 
     def follow_regime(self) -> None:
-        """Rewrite the target in the configured regime if the operator asks for it, and go on."""
+        """Rewrite the target in the configured regime if the operator asks for it by now, and go on."""
         if self._context.state.regime(self.table) != self.regime_asked:
             self._go_on()
 

@@ -49,6 +49,16 @@ def test_what_is_configured_is_asked_for(run: Run, store: StateStore) -> None:
     assert store.regime(ORDERS) == RegimeAsked(table=ORDERS, evolution="on_write")
 
 
+def test_what_was_asked_for_is_taken_back(run: Run, store: StateStore) -> None:
+    code, out = run("--undo")
+    assert code == 5
+    assert "nothing is to be done to it" in out
+    run()
+    code, out = run("--undo", rule="{pattern: '.*'}")
+    assert (code, store.regime(ORDERS)) == (0, None)
+    assert "public.orders stays as it is; the job forgets to rewrite it for on_read" in out
+
+
 @pytest.mark.parametrize(
     ("rule", "form", "code", "why"),
     [
