@@ -51,7 +51,17 @@ from cdc_sync.targets.hudi_rows import appended, merged, prepared
 from cdc_sync.targets.hudi_schema import KEY, META, held_type
 from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
-from cdc_sync.targets.hudi_steps import alter, change_regime, fill, following, join, present, rewrite, values_of
+from cdc_sync.targets.hudi_steps import (
+    alter,
+    change_regime,
+    fill,
+    following,
+    join,
+    present,
+    present_to_write,
+    rewrite,
+    values_of,
+)
 from cdc_sync.targets.hudi_table import HudiTable
 from cdc_sync.targets.hudi_timeline import Snapshot
 from cdc_sync.targets.keyless import Writer, write_whole_rows
@@ -127,12 +137,12 @@ class HudiTarget:
             stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, created=True)
             table.create(table.columns_of(step.schema, step.mode, step.evolution), stamp)
             return
-        now = present(table)
+        now = present_to_write(table)
         if isinstance(step, Backfill):
             fill(table, now, step, progress)
             return
         if isinstance(step, ChangeRegime):
-            change_regime(table, migration.schema, step.after)
+            change_regime(table, now, migration.schema, step.after)
             return
         if now.stamp.version == migration.version:
             return
@@ -161,15 +171,14 @@ class HudiTarget:
     def roll_back(self, name: TargetName) -> bool:
         """Write the rows that were kept once more, under the columns they had, in one commit."""
         table = self._table(name)
-        now = present(table)
-        kept = now.stamp.kept
-        if kept is None or not table.keeps(kept.instant):
-            return False
-        then = table.snapshot_at(kept.instant)
-        struct = table.struct(then.columns)
-        rows = table.kept_rows(kept.instant, then.columns)
-        stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
         try:
+            kept = present_to_write(table).stamp.kept
+            if kept is None or not table.keeps(kept.instant):
+                return False
+            then = table.snapshot_at(kept.instant)
+            struct = table.struct(then.columns)
+            rows = table.kept_rows(kept.instant, then.columns)
+            stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
             table.commit(
                 "overwrite",
                 prepared(rows, struct, values_of(struct), key=F.col(KEY)),
@@ -185,9 +194,9 @@ class HudiTarget:
         """Insert, update and delete in one commit, whose metadata holds the marker."""
         batch = replace(batch, schema=held_schema(batch.schema, self.capabilities.columns))
         table = self._table(name)
-        now = present(table)
-        struct = table.struct(now.columns)
         try:
+            now = present_to_write(table)
+            struct = table.struct(now.columns)
             if batch.append or batch.mode == "append":
                 keyed = batch.mode == "upsert" and bool(batch.schema.primary_key)
                 rows = appended(batch.rows, batch.schema, struct, keyed=keyed)

@@ -82,7 +82,7 @@ def rewrite(
     )
 
 
-def change_regime(table: HudiTable, schema: InternalSchema, evolution: SchemaEvolution) -> None:
+def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolution: SchemaEvolution) -> None:
     """Replace all files by others that are read in another way; records keep their keys, and the table its stamp.
 
     Files from before are not read again, so none has to be read in both ways. What a savepoint keeps would be, and is
@@ -94,7 +94,6 @@ def change_regime(table: HudiTable, schema: InternalSchema, evolution: SchemaEvo
     Raises:
         TargetError: if the table has others than these: a step that was begun has to be ended first.
     """
-    now = present(table)
     if now.columns.evolution != evolution:
         table.merge_logs()
         now = present(table)
@@ -161,6 +160,15 @@ def present(table: HudiTable) -> Snapshot:
     if now is None:
         raise TargetError(f"Cannot use {table.path}: there is no table")
     return now
+
+
+def present_to_write(table: HudiTable) -> Snapshot:
+    """Return the newest state of a table that is to be written, once nothing unfinished is left in it."""
+    now = present(table)
+    if not now.unfinished:
+        return now
+    table.undo_unfinished(now.columns)
+    return present(table)
 
 
 def _shape(struct: StructType) -> list[tuple[str, DataType]]:

@@ -188,6 +188,18 @@ class HudiTable(HudiTimeline):
             if not client.commitStats(instant, stats, metadata, action, replaced, nothing):
                 raise TargetError(f"Cannot write {self.path}: Hudi did not commit {instant}")
 
+    def undo_unfinished(self, columns: HeldColumns) -> None:
+        """Take back what a process that died began, where no other may be writing.
+
+        The next commit does so too. But rows that it is made of have been looked for by then, and Hudi's reader asks
+        once more for what it saw of an unfinished replacement, which is gone. Source: `TimelineUtils.
+        validateTimestampAsOf`, `CleanerUtils.rollbackFailedWrites`.
+        """
+        config = self._config(columns)
+        if config.getFailedWritesCleanPolicy().isEager():
+            with self._client(config) as client:
+                client.rollbackFailedWrites(self._meta())
+
     def _remember(self, internal: str, instant: str) -> None:
         """Keep the columns of all commits where readers look for those of old files.
 

@@ -23,11 +23,13 @@ class Snapshot:
         instant: the newest completed commit, whoever made it.
         stamp: what the newest commit of ours says.
         columns: what it says of the columns.
+        unfinished: commits were begun and not completed: one is being made, or was by a process that died.
     """
 
     instant: str
     stamp: Stamp
     columns: HeldColumns
+    unfinished: bool
 
 
 class HudiTimeline:
@@ -51,16 +53,16 @@ class HudiTimeline:
             return None
         meta = self._meta()
         timeline = meta.getActiveTimeline()
-        newest = None
+        newest, unfinished = None, not timeline.getCommitsTimeline().filterInflightsAndRequested().empty()
         for instant, stamp, columns in self._stamps(timeline):
             newest = newest or instant
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, unfinished=unfinished)
         if newest is None:
             return None
         for _, stamp, columns in self._archived(meta):
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, unfinished=unfinished)
         raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted; give the table another target, or drop it to have it built anew"
@@ -83,7 +85,7 @@ class HudiTimeline:
         """Return the state as of a commit."""
         for found, stamp, columns in self._stamps(self._meta().getActiveTimeline()):
             if found <= instant and stamp is not None:
-                return Snapshot(instant=instant, stamp=stamp, columns=columns)
+                return Snapshot(instant=instant, stamp=stamp, columns=columns, unfinished=False)
         raise TargetError(f"Cannot read {self.path} as of {instant}: the commit is no longer in the timeline")
 
     def keeps(self, instant: str) -> bool:
