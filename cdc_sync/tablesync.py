@@ -86,6 +86,8 @@ class TableSync(TableDropping):
                 self.refuse(other)
         if self.rollback is not None:
             self.refuse(rolled_back(self.table, self.rollback.version))
+        if self.regime_asked is not None:
+            self.save_status()  # it says what that waits for
 
     def follow_rollback(self) -> None:
         """Undo a rewrite if the operator asks for it, and go on if no longer."""
