@@ -137,6 +137,15 @@ def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolutio
     )
 
 
+LOGS = Pause(
+    reason="the target is of the type MERGE_ON_READ: changed rows lie in logs, which its readers have to know, and the "
+    "configuration does not say so",
+    remedy="set hoodie.datasource.write.table.type: MERGE_ON_READ among target.table_properties again; or give the "
+    "table another target and have its rows sent once more (docs/hudi.md)",
+)
+"""Why a table stops whose readers were looked at as if there were no logs."""
+
+
 def rolled_back(table: TableId, version: int) -> Pause:
     """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
     return Pause(

@@ -6,11 +6,12 @@ from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.migrate.migration import ChangeRegime, Migration
+from cdc_sync.migrate.readers import has_logs
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.rewritestate import RegimeAsked
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.stops import Pause, other_regime
+from cdc_sync.stops import LOGS, Pause, other_regime
 from cdc_sync.tablepartitioning import TablePartitioning
 from cdc_sync.targets.base import TargetState
 
@@ -59,6 +60,11 @@ class TableRegime(TablePartitioning):
             get_logger().info("target rewritten", table=str(self.table), schema_evolution=asked.evolution)
 
     def _other_regime(self, state: TargetState) -> Pause | None:
-        """Say why the table cannot go on if its target is of another regime than is configured."""
-        wanted = self.route.capabilities.evolution
-        return None if state.evolution == wanted else other_regime(self.table, has=state.evolution, wanted=wanted)
+        """Say why the table cannot go on if its target is of another regime than is configured.
+
+        Files beside which there are no logs are read right by all that know logs; so a table without goes on.
+        """
+        wanted, target = self.route.capabilities.evolution, self._context.config.target
+        if state.evolution != wanted:
+            return other_regime(self.table, has=state.evolution, wanted=wanted)
+        return LOGS if state.logs and not has_logs(target.format, target.table_properties) else None

@@ -37,6 +37,7 @@ class TargetState:
             it named, what is left of it: it differs from the configured text then.
         union: of a table that several source tables share, what is stamped beside the version (`cdc_sync.union`).
         evolution: how columns are found in older files, where the format has more than one way.
+        logs: changed rows lie in logs beside the files, which readers have to know.
     """
 
     version: int | None
@@ -49,6 +50,7 @@ class TargetState:
     partition_by: str | None = None
     union: str | None = None
     evolution: SchemaEvolution = "on_write"
+    logs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ class HudiTarget:
             size=table.size(),
             kept=None if kept is None else kept.version,
             evolution=now.columns.evolution,
+            logs=now.logs,
         )
 
     def migrate(
@@ -313,7 +314,7 @@ class HudiTarget:
             location=self.path(name),
             struct=struct,
             provider="hudi",
-            logs=table.is_merged_on_read,
+            logs=now.logs,
             options={} if now.columns.internal is None else ON_READ,
         )
 
