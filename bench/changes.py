@@ -147,7 +147,8 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
     )
     target.write(_LARGE, Batch(rows=filled, schema=schemas[0], progress=Progress(version=1), append=True))
     spark.sql(f"CREATE TABLE {_COPY} USING iceberg AS SELECT * FROM lake.bench.large WHERE false")
-    ratios, rates = [], []
+    rates: dict[str, list[float]] = {"to text": [], "to numbers": []}
+    ratios: dict[str, list[float]] = {way: [] for way in rates}
     for number in range(1, rounds + 1):
         before, after = schemas[(number - 1) % 2], schemas[number % 2]
         steps = migration(version(number, before), version(number, before), version(number + 1, after))
@@ -157,9 +158,14 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
         spark.sql(f"DROP TABLE {_COPY}")
         spark.sql(f"CREATE TABLE {_COPY} USING iceberg AS SELECT * FROM lake.bench.large WHERE false")
         copied = _timed(lambda: spark.sql(f"INSERT INTO {_COPY} SELECT * FROM lake.bench.large"))
-        rates.append(rows / rewritten)
-        ratios.append(copied / rewritten)
-    return {"rows": rows, "rewritten rows/s, median": median(rates), "of INSERT … SELECT, median": median(ratios)}
+        way = "to text" if number % 2 else "to numbers"
+        rates[way].append(rows / rewritten)
+        ratios[way].append(copied / rewritten)
+    found: dict[str, float] = {"rows": rows}
+    for way, of in ratios.items():
+        found[f"rewritten {way}, rows/s, median"] = median(rates[way])
+        found[f"rewritten {way}, of INSERT … SELECT, median"] = median(of)
+    return found
 
 
 def _schema(changing: object) -> InternalSchema:
@@ -185,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--batch-rows", type=int, default=200)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10, help="half of them to text, half back to numbers")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))

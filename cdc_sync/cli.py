@@ -16,7 +16,7 @@ from cdc_sync import commands, log, output
 from cdc_sync.config import Config, Secret, load_config, redact
 from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError
-from cdc_sync.reports import Plan
+from cdc_sync.reports import Plan, RunReport
 from cdc_sync.signals import INTERRUPTED, interruptible
 
 _Result = TypeVar("_Result")
@@ -81,12 +81,18 @@ def run(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Keep the target tables equal to their sources until stopped."""
+    """Keep the target tables equal to their sources until stopped.
 
-    def command(loaded: Config) -> object:
+    With --once, ends with 0 if every table got to the end, with 4 if one failed or waits for evidence and may get there
+    when it is run again, and with 5 if one is paused.
+    """
+
+    def command(loaded: Config) -> RunReport:
         return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
 
-    _with_config(ctx, config, as_json, verbose, command)
+    found = _with_config(ctx, config, as_json, verbose, command)
+    if once:
+        raise typer.Exit(found.exit_code)
 
 
 @app.command()

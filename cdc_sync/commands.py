@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from cdc_sync.demo import DemoReport, DemoSource
     from cdc_sync.history.history import History
     from cdc_sync.history.store import HistoryStore
-    from cdc_sync.job import RunReport
     from cdc_sync.maintained import PipelineMaintained
     from cdc_sync.replay import ReplayReport
+    from cdc_sync.reports import RunReport
     from cdc_sync.verify.report import Verified
 
 _STATUS_PATIENCE = timedelta(seconds=3)

@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,32 +30,18 @@ from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
+from cdc_sync.reports import RunReport
 from cdc_sync.spark.session import activate, build_session
 from cdc_sync.spark.source import spark_kafka_options
-from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
+from cdc_sync.targets.failures import first_line
 from cdc_sync.topicsync import TopicSync
 
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
-    """How a run ended.
-
-    Attributes:
-        batches: micro-batches processed.
-        tables: every table's status at the end.
-        other_records: records that carry no rows, by kind.
-    """
-
-    batches: int
-    tables: tuple[TableStatus, ...]
-    other_records: Mapping[str, int]
 
 
 class SyncJob:
@@ -272,6 +258,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
 
     Raises:
         KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
+        TransientError: if the stream fails again and again, whether Kafka, Spark or the checkpoint's store is why.
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka)
@@ -286,9 +273,10 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
             _stream(job, context, once=once, stop=stop)
         finally:
             context.catalogue.close()
+        followed = {table.table for table in job.tables.all()}
         return RunReport(
             batches=job.batches,
-            tables=context.state.tables(),
+            tables=tuple(status for status in context.state.tables() if status.table in followed),
             other_records=job.other_records(),
         )
     finally:
@@ -305,12 +293,12 @@ def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event
         try:
             _follow(job, context, once=once, stop=stop)
             return
-        except (PySparkException, CdcSyncError) as error:
+        except (PySparkException, Py4JJavaError, CdcSyncError) as error:
             failures = 1 if job.batches > batches else failures + 1
-            get_logger().warning("stream failed", attempt=failures, of=attempts, error=_first_line(error))
+            get_logger().warning("stream failed", attempt=failures, of=attempts, error=first_line(error))
             if failures >= attempts:
                 raise TransientError(
-                    f"Cannot go on: the stream failed {failures} times in a row, at last: {_first_line(error)}"
+                    f"Cannot go on: the stream failed {failures} times in a row, at last: {first_line(error)}"
                 ) from error
         _wait_for_kafka(context, stop)
 
@@ -418,7 +406,3 @@ def _fresh_checkpoint(context: Context) -> str:
     filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     filesystem.delete(path, True)
     return str(filesystem.makeQualified(path).toString())
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]

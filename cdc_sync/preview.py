@@ -7,12 +7,14 @@ on a target that only keeps the steps. What is left out are the rows: they are c
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from cdc_sync.bounds import progress_after
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
+from cdc_sync.errors import TargetError
 from cdc_sync.events import TableId
 from cdc_sync.explain import ExplainedStep, explain
 from cdc_sync.history.store import HistoryStore
@@ -54,7 +56,8 @@ def preview(config: Config) -> Plan:
 
     Raises:
         KafkaUnavailable: if Kafka stays away through the bounded retries.
-        TargetError, HistoryError: if what is there cannot be read.
+        TargetError: if the catalog cannot be opened; one table that cannot be read is that table's problem.
+        HistoryError: if what is there cannot be read.
     """
     kafka = KafkaClient(config.kafka)
     topics = kafka.matching_topics(config.kafka)
@@ -79,13 +82,23 @@ def preview(config: Config) -> Plan:
                 name = table.route.target
                 steps = tuple(explain(step, name) for step in drafted_target.steps(name))
                 mine = [topic for topic in topics if table in job.tables.of(topic)]
-                offsets = lag(drafted_target.read_so_far(name, mine), beginnings, ends)
+                offsets = lag(_read_so_far(table, context, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
             aside = context.state.quarantine_counts()
             return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside)
     finally:
         spark.stop()
         kafka.close()
+
+
+def _read_so_far(table: TableSync, context: Context, topics: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
+    """Return by topic and partition the next offset to read; of a target that cannot be read, as it was last known."""
+    assert isinstance(table.target, DraftTarget)
+    try:
+        return table.target.read_so_far(table.route.target, topics)
+    except TargetError:
+        status = context.state.load(table.table)
+        return {topic: status.offsets.get(topic, {}) if status else {} for topic in topics}
 
 
 def _run(context: Context, ends: Offsets) -> SyncJob:

@@ -1,16 +1,17 @@
-"""What commands tell of tables: the versions of their schemas, and what a run would do to them."""
+"""What commands tell of tables: the versions of their schemas, what a run would do to them, and how one ended."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cdc_sync.errors import RefusedError
+from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.explain import ExplainedStep
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.schema.alignment import Evidence
-from cdc_sync.state import QuarantineCount
+from cdc_sync.state import QuarantineCount, TableStatus
 from cdc_sync.wording import Phrase, dropped_text, phrases
 
 
@@ -74,6 +75,29 @@ class Plan:
         if any(table.paused for table in self.tables):
             return RefusedError.exit_code
         return 2 if any(table.versions or table.steps or table.problem for table in self.tables) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """How a run ended.
+
+    Attributes:
+        batches: micro-batches processed.
+        tables: the status at the end of every table that the configuration wants.
+        other_records: records that carry no rows, by kind.
+    """
+
+    batches: int
+    tables: tuple[TableStatus, ...]
+    other_records: Mapping[str, int]
+
+    @property
+    def exit_code(self) -> int:
+        """5 if a table waits for somebody's decision, 4 if one failed or waits for evidence, else 0."""
+        states = {status.state for status in self.tables}
+        if "paused" in states:
+            return RefusedError.exit_code
+        return TransientError.exit_code if states & {"failing", "waiting"} else 0
 
 
 def _table_changes(version: Version) -> tuple[Phrase, ...]:

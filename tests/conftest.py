@@ -22,7 +22,7 @@ from cdc_sync.testing import Record
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cdc_sync.job import RunReport
+    from cdc_sync.reports import RunReport
 
 # How long an example takes is the machine's affair: where others work on it too, a law fails by the clock alone.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -182,8 +182,7 @@ def _cast(cast: Cast, value: Column, old: DataType, new: DataType) -> Column:
             assert isinstance(old, DecimalType)
             return F.call_function("format_number", value, F.lit("0" + ("." + "0" * old.scale if old.scale else "")))
         case Cast.TEXT_TO_INTEGER:
-            number = _matching(_trimmed(value), r"[+-]?0*\d{1,19}").cast(T.DecimalType(MAX_PRECISION, 0))
-            return _to_integer(number, DecimalType(precision=MAX_PRECISION, scale=0), new)
+            return _text_to_integer(_trimmed(value), new)
         case Cast.TEXT_TO_FLOAT:
             return _text_to_float(_trimmed(value), new)
         case Cast.TEXT_TO_DECIMAL:
@@ -217,12 +216,30 @@ def _to_integer(value: Column, old: DataType, new: DataType) -> Column:
         case FloatType():
             inside = (value >= float(-limit)) & (value < float(limit)) & (value % 1 == 0)
         case DecimalType() if old.precision - old.scale < INTEGER_DIGITS[new.bits]:
-            inside = value % 1 == 0
+            inside = _is_whole(value, old)
         case DecimalType():
-            inside = value.between(_number(-limit), _number(limit - 1)) & (value % 1 == 0)
+            inside = value.between(_number(-limit), _number(limit - 1)) & _is_whole(value, old)
+        case IntegerType() if old.bits > new.bits:
+            inside = value.between(-limit, limit - 1)
         case _:
-            inside = value.between(_number(-limit), _number(limit - 1))
+            return value.cast(target)
     return F.when(inside, value.cast(target))
+
+
+def _is_whole(value: Column, type_: DecimalType) -> Column:
+    """Return whether a decimal has no digits behind its point; the remainder of one is slow to compute."""
+    return value % 1 == 0 if type_.scale else F.lit(True)
+
+
+def _text_to_integer(text: Column, new: DataType) -> Column:
+    """Read digits: so many as always fit 64 bits at once, the few more that may fit through a decimal."""
+    assert isinstance(new, IntegerType)
+    sure = INTEGER_DIGITS[64] - 1
+    short = _to_integer(_matching(text, rf"[+-]?0*\d{{1,{sure}}}").cast("long"), IntegerType(bits=64), new)
+    if new.bits < 64:
+        return short
+    digits = _matching(text, rf"[+-]?0*[1-9]\d{{{sure}}}").cast(T.DecimalType(MAX_PRECISION, 0))
+    return F.coalesce(short, _to_integer(digits, DecimalType(precision=MAX_PRECISION, scale=0), new))
 
 
 def _to_decimal(value: Column, old: DataType, new: DataType) -> Column:

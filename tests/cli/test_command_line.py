@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +14,9 @@ from cdc_sync import commands
 from cdc_sync.cli import app
 from cdc_sync.config import Config
 from cdc_sync.errors import RefusedError, SetupError
+from cdc_sync.events import TableId
+from cdc_sync.reports import RunReport
+from cdc_sync.state import TableState, TableStatus
 from tests.cli.runner import CommandLine
 
 _COMMANDS = ["validate", "run", "status", "history", "diff", "replay", "demo"]
@@ -162,17 +167,59 @@ def test_verbose_shows_where_an_error_came_from_without_secrets(
 def test_run_gives_its_options_and_a_stop_event_and_shows_the_report(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given: list[bool] = []
+
     def run(config: Config, *, once: bool, stop: threading.Event) -> object:
         assert not stop.is_set()
         assert threading.current_thread() is not threading.main_thread()
-        return {"pipeline": config.pipeline.name, "once": once, "tables": [{"table": "a", "rows": 1}], "refused": []}
+        given.append(once)
+        return Ran(pipeline=config.pipeline.name, tables=[{"table": "a", "rows": 1}], refused=[])
 
     monkeypatch.setattr(commands, "run", run)
 
     assert cdc_sync("run", config, "--once").out == (
-        "pipeline  inventory\nonce      yes\ntables:\n    table  a\n    rows   1\n\nrefused   -\n"
+        "pipeline  inventory\ntables:\n    table  a\n    rows   1\n\nrefused   -\n"
     )
-    assert cdc_sync("run", config, "--json").json["once"] is False
+    assert cdc_sync("run", config, "--json").json["pipeline"] == "inventory"
+    assert given == [True, False]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A report of a run that needs no PySpark."""
+
+    pipeline: str
+    tables: list[dict[str, object]]
+    refused: list[str]
+    exit_code: ClassVar[int] = 5
+
+
+def test_a_run_to_the_end_tells_of_tables_that_did_not_get_there(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "run", lambda config, once, stop: Ran(pipeline="p", tables=[], refused=[]))
+
+    assert cdc_sync("run", config, "--once").exit_code == 5
+    assert cdc_sync("run", config).exit_code == 0  # it was asked to stop
+
+
+@pytest.mark.parametrize(
+    ("states", "exit_code"),
+    [
+        ((), 0),
+        (("running", "gone"), 0),
+        (("running", "failing"), 4),
+        (("waiting",), 4),
+        (("failing", "paused", "waiting"), 5),
+    ],
+)
+def test_the_worst_table_decides_how_a_run_to_the_end_ends(states: tuple[TableState, ...], exit_code: int) -> None:
+    tables = tuple(
+        TableStatus(table=TableId(database="d", schema="s", table=f"t{place}"), target="s.t", state=state)
+        for place, state in enumerate(states)
+    )
+
+    assert RunReport(batches=1, tables=tables, other_records={}).exit_code == exit_code
 
 
 def test_replay_gives_its_options(cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

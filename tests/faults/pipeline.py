@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.lake import Lake
 from cdc_sync.events import TableId
-from cdc_sync.job import RunReport
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, parse_progress
+from cdc_sync.reports import RunReport
 from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
 from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.parquet import ParquetTarget

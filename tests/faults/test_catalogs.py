@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdc_sync.config import Config
-from cdc_sync.job import RunReport
 from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.reports import RunReport
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce

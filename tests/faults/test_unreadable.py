@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cdc_sync import commands
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -18,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
     "format", [pytest.param("iceberg", marks=pytest.mark.iceberg), pytest.param("delta", marks=pytest.mark.delta)]
 )
 def test_a_table_whose_metadata_is_gone_keeps_no_other_one_from_its_rows(
-    pipeline: NewPipeline, produce: Produce, format: str
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], format: str
 ) -> None:
     wal, columns = Wal(), [column("id", INT32, optional=False), column("a", TEXT)]
     good, bad = (SourceTable(name, columns, prefix=f"gone-{format}", wal=wal) for name in ("good", "bad"))
@@ -44,6 +46,11 @@ def test_a_table_whose_metadata_is_gone_keeps_no_other_one_from_its_rows(
     assert "Cannot read public.bad: " in (status.reason or "")
     assert status.offsets == {bad.topic: {0: 1}}, "where it stands is still told"
     send(3)
+    spark()
+    planned = {table.table.table: table for table in commands.plan(lake.config).tables}
+    assert (planned["good"].problem, planned["good"].offsets) == (None, 1)
+    assert "Cannot read public.bad: " in (planned["bad"].problem or "")
+    assert planned["bad"].offsets == 2
     metadata.with_suffix(".gone").rename(metadata)
     lake.run()
     assert_equal(lake, good, bad)
