@@ -353,12 +353,14 @@ def test_whoever_dies_in_a_rewrite_leaves_a_table_to_go_on_with(
         collect(self, statuses)
         raise KeyboardInterrupt
 
+    assert not is_unfinished(lake)
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(HudiTable, "_collect", dies)
             with pytest.raises(KeyboardInterrupt):
                 lake.migrate(steps, replace(PROGRESS, version=3))
         assert (lake.target.state(lake.name), lake.rows()) == (state, rows)
+    assert is_unfinished(lake)
     match goes_on:
         case "rewrite":
             lake.migrate(steps, replace(PROGRESS, version=3))
@@ -369,6 +371,14 @@ def test_whoever_dies_in_a_rewrite_leaves_a_table_to_go_on_with(
         case _:
             assert lake.target.roll_back(lake.name)
             assert lake.rows() == [{"id": 1, "a": "1", "b": None}, {"id": 2, "a": "2", "b": None}]
+    assert not is_unfinished(lake)
+
+
+def is_unfinished(lake: Lake) -> bool:
+    """Whether something has to be taken back before the next write, which costs it a moment."""
+    now = hudi_table(lake).snapshot()
+    assert now is not None
+    return now.unfinished
 
 
 def test_changes_of_the_tables_that_every_target_is_compared_with_lie_in_logs(
