@@ -378,7 +378,7 @@ def is_unfinished(lake: Lake) -> bool:
     """Whether something has to be taken back before the next write, which costs it a moment."""
     now = hudi_table(lake).snapshot()
     assert now is not None
-    return now.unfinished
+    return bool(now.unfinished)
 
 
 def test_changes_of_the_tables_that_every_target_is_compared_with_lie_in_logs(
