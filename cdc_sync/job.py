@@ -42,6 +42,8 @@ from cdc_sync.topicsync import TopicSync
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
+_REMEMBERED_SECONDS = 600.0
+"""Well below what any topic keeps its records for."""
 
 
 class SyncJob:
@@ -57,6 +59,7 @@ class SyncJob:
         self._ends: dict[tuple[str, int], int] = {}
         self._asked = Asked(context, self.tables, self._elsewhere)
         self._rota = Rota(context)
+        self._remembered = time.monotonic()
 
     def process(self, ends: Ends) -> None:
         """Bring all tables to the given ends; topics in parallel.
@@ -78,6 +81,18 @@ class SyncJob:
             finally:
                 kafka.fetch_ahead(())
             self.batches += 1
+            if time.monotonic() - self._remembered > _REMEMBERED_SECONDS:
+                self.remember()
+
+    def remember(self) -> None:
+        """Keep how far tables have come that nothing was written to, for who starts when that is gone from a topic."""
+        self._remembered = time.monotonic()
+        with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
+            for outcome in [pool.submit(table.remember_passed) for table in self.tables.all()]:
+                try:
+                    outcome.result()
+                except CdcSyncError as error:
+                    get_logger().warning("what was looked through is not kept this time", error=str(error))
 
     def _advance_all(self, topics: Sequence[str], ends: Ends) -> None:
         with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
@@ -271,6 +286,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         job.follow_partitionings()
         try:
             _stream(job, context, once=once, stop=stop)
+            job.remember()
         finally:
             context.catalogue.close()
         followed = {table.table for table in job.tables.all()}

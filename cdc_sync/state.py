@@ -255,6 +255,31 @@ class StateStore:
         text = self._read(path)
         return None if text is None else float(_of_our_format(text, path).get("at", 0))
 
+    def save_passed(self, table: TableId, marker: str, places: Mapping[tuple[str, int], int]) -> None:
+        """Keep up to where a table that holds what a marker says was read without finding anything of its own.
+
+        Args:
+            marker: as a text, of which a digest is kept.
+            places: topic and partition -> the next offset to read.
+        """
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in sorted(places.items()):
+            offsets.setdefault(topic, {})[str(partition)] = offset
+        data = {"format": _FORMAT, "marker": _digest(marker), "offsets": offsets}
+        self._write(_path("passed", table), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+    def passed(self, table: TableId, marker: str) -> Mapping[tuple[str, int], int]:
+        """Return that, empty where it was kept for another marker or not at all."""
+        text = self._read(path := _path("passed", table))
+        data = {} if text is None else _of_our_format(text, path)
+        if data.get("marker") != _digest(marker):
+            return {}
+        try:
+            offsets = with_number_keys(data["offsets"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise HistoryError(f"Cannot read {path}: {error!r}; delete the file, the job writes it anew") from None
+        return {(topic, number): at for topic, found in offsets.items() for number, at in found.items()}
+
     def save_resync(self, resync: Resync) -> None:
         """Keep that rows of a table are read again, and how far that has come."""
         text = json.dumps({"format": _FORMAT, **asdict(resync)}, indent=2, sort_keys=True, ensure_ascii=False)
@@ -324,6 +349,10 @@ class StateStore:
 def _lines(text: str | None) -> list[str]:
     # Not splitlines: a text inside the JSON may hold one of the other characters that it takes for a line's end.
     return [line for line in (text or "").split("\n") if line]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _path(folder: str, table: TableId) -> str:

@@ -29,8 +29,9 @@ class TableReading(TableStanding):
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context.state, route)
         self._context = context
-        # Read without finding anything of this table; not worth a commit, so known to this process only.
+        # Read without finding anything of this table; not worth a commit.
         self._passed: dict[tuple[str, int], int] = {}
+        self._remembered: tuple[Progress, Mapping[tuple[str, int], int]] | None = None
         # By partition that the topic was given later: up to where the others are to be read before it is begun.
         self._awaited: dict[tuple[str, int], Mapping[int, int]] = {}
         self._current: frozenset[str] = frozenset()
@@ -49,8 +50,34 @@ class TableReading(TableStanding):
         """
         if self.progress is None:
             return None
-        known = self.progress.offsets
-        return self.progress.looked_through({place: at for place, at in self._passed.items() if place[0] in known})
+        return self.progress.looked_through(self._passed_of(self.progress))
+
+    def remember_passed(self) -> None:
+        """Keep what the table has only passed, for a process that finds it gone from the topic."""
+        if self.progress is None:
+            return
+        progress = self.progress
+        passed = {
+            place: at for place, at in self._passed_of(progress).items() if at > (progress.next_offset(*place) or 0)
+        }
+        if passed and self._remembered != (progress, passed):
+            self._state.save_passed(self.table, progress.to_text(), passed)
+            self._remembered = progress, passed
+
+    def _passed_of(self, progress: Progress) -> dict[tuple[str, int], int]:
+        """Return what was passed of the topics that a marker names."""
+        return {place: at for place, at in self._passed.items() if place[0] in progress.offsets}
+
+    def _recall_passed(self, topic: str, partition: int) -> int:
+        """Go on where an earlier process was with the same rows, if that was further; return the next offset to read.
+
+        Asked only where something is gone: else it is read again, which does no harm.
+        """
+        place = topic, partition
+        if self.progress is not None:
+            at = self._state.passed(self.table, self.progress.to_text()).get(place, 0)
+            self._passed[place] = max(at, self._passed.get(place, 0))
+        return self.next_offset(*place) or 0
 
     def awaits(self, topic: str, partition: int, end: int) -> Mapping[int, int]:
         """Return up to where other partitions are to be read before this one is begun; empty if it may be.
@@ -115,7 +142,7 @@ class TableReading(TableStanding):
             start = self.next_offset(topic, partition)
             if start is None:
                 self._warn_of_unknown(topic, partition, beginning)
-            elif start < beginning:
+            elif start < beginning and self._recall_passed(topic, partition) < beginning:
                 self.refuse(
                     Pause(
                         reason=f"offsets {start} to {beginning - 1} of {topic}[{partition}] were deleted from the "

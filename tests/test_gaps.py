@@ -50,9 +50,14 @@ class Reader(TableReading):
         self.statuses: list[TableStatus] = []
         self.steps: list[tuple[OffsetRange, ...]] = []
         self.lock = threading.Lock()
+        self.remembered: dict[str, dict[tuple[str, int], int]] = {}
         context: Any = SimpleNamespace(
             kafka=broker,
-            state=SimpleNamespace(save=self.statuses.append),
+            state=SimpleNamespace(
+                save=self.statuses.append,
+                save_passed=lambda _, marker, places: self.remembered.update({marker: dict(places)}),
+                passed=lambda _, marker: self.remembered.get(marker, {}),
+            ),
             config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
         )
         route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
@@ -146,6 +151,51 @@ def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
 
     assert table.pause is None
     assert table.next_offset("t", 0) == 200
+
+
+def _restarted(table: Reader, progress: Progress) -> Reader:
+    """Return the table as another process has it, which finds the topic without what was looked through."""
+    again = Reader(Broker({0: 180}, {0: 200}), progress)
+    again.remembered = table.remembered
+    return again
+
+
+def test_what_an_earlier_process_looked_through_may_be_gone() -> None:
+    table = Reader(Broker({0: 0}, {0: 180}), AT_100)
+    table._passed["t", 0] = 180
+    table.remember_passed()
+    again = _restarted(table, AT_100)
+
+    advance(sync_of(again), {0: 200})
+
+    assert again.pause is None
+    assert again.steps == [(OffsetRange(topic="t", partition=0, start=180, end=200),)]
+
+
+@pytest.mark.parametrize(
+    ("passed", "progress"),
+    [(179, AT_100), (180, replace(AT_100, offsets={"t": {0: 90}})), (180, replace(AT_100, version=2))],
+    ids=["not all of it", "of a target that was set back", "of another version"],
+)
+def test_what_was_not_looked_through_with_the_same_rows_is_a_gap(passed: int, progress: Progress) -> None:
+    table = Reader(Broker({0: 0}, {0: 180}), AT_100)
+    table._passed["t", 0] = passed
+    table.remember_passed()
+    again = _restarted(table, progress)
+
+    advance(sync_of(again), {0: 200})
+
+    assert "were deleted from the topic before they were read" in (again.reason or "")
+    assert again.steps == []
+
+
+def test_a_table_that_committed_all_it_read_keeps_nothing_beside() -> None:
+    table = Reader(Broker({0: 0}, {0: 100}), AT_100)
+    table._passed |= {("t", 0): 100, ("other", 0): 7}
+
+    table.remember_passed()
+
+    assert table.remembered == {}
 
 
 def test_a_topic_that_is_another_one_now_is_told_before_it_is_as_long() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,3 +261,25 @@ def test_a_rollback_is_asked_for_and_withdrawn(tmp_path: Path) -> None:
         store.withdraw_rollback(ORDERS)
     assert store.rollback(ORDERS) is None
     assert store.tables_with("rollbacks") == set()
+
+
+def test_what_a_table_passed_is_kept_for_the_marker_it_had(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    places = {("shop.all", 0): 41, ("shop.all", 10): 7, ("other", 2): 0}
+
+    store.save_passed(ORDERS, "marker", places)
+
+    assert store.passed(ORDERS, "marker") == places
+    assert store.passed(ORDERS, "another") == {}
+    assert store.passed(replace(ORDERS, table="o"), "marker") == {}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 1, "offsets": {"t": {"x": 1}}}'])
+def test_a_damaged_file_of_what_was_passed_says_what_to_do(tmp_path: Path, text: str) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    store.save_passed(ORDERS, "marker", {})
+    (file,) = (tmp_path / "passed").iterdir()
+    file.write_text(text.replace('"format": 1', f'"format": 1, "marker": "{hashlib.sha256(b"marker").hexdigest()}"'))
+
+    with pytest.raises(HistoryError, match=r"passed/shop\.inv\.orders\.json"):
+        store.passed(ORDERS, "marker")

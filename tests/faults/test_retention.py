@@ -9,7 +9,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.testing import INT64, TEXT, SourceTable, column
+from cdc_sync.testing import INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import assert_equal
@@ -47,6 +47,25 @@ def test_a_start_tells_that_all_that_was_not_read_is_gone(
     status = lake.statuses()["t"]
     assert status.state == "paused"
     assert status.reason == f"offsets 1 to 1 of {table.topic}[0] were deleted from the topic before they were read"
+
+
+def test_a_quiet_table_of_a_topic_that_others_fill_goes_on_though_what_it_looked_through_is_gone(
+    pipeline: NewPipeline, produce: Produce, admin: AdminClient
+) -> None:
+    wal, columns = Wal(), [column("id", INT64, optional=False), column("a", TEXT)]
+    quiet, busy = (SourceTable(name, columns, prefix="quiet", wal=wal) for name in ("quiet", "busy"))
+    lake, topic = pipeline("quiet"), "quiet.public.shared"
+    for number, table in enumerate((quiet, busy, busy, quiet)):
+        sent = len(table.records)
+        table.insert(id=number, a="row")
+        if number == 3:
+            _expire(admin, topic, 0, 3)
+        produce(topic, table.records[sent:])
+
+        lake.run()
+
+        assert {status.state for status in lake.statuses().values()} == {"running"}
+    assert_equal(lake, quiet, busy)
 
 
 def test_a_start_tells_that_the_topic_is_another_one_with_fewer_records(
