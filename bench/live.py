@@ -1,6 +1,6 @@
 """Random DDL and DML on real Postgres and MariaDB through real Debezium, with a job that is killed in between.
 
-    .venv/bin/python bench/live.py [--histories 200] [--wave 20] [--seed N] [--keep FOLDER]
+    .venv/bin/python bench/live.py [--histories 200] [--wave 20] [--format iceberg] [--seed N] [--keep FOLDER]
 
 Each history is one table; a wave of them is played at once, a third of it while the connectors are stopped or killed.
 At the end the ids of all columns are compared with what the source knows the columns by (Postgres: attnum; MariaDB: a
@@ -16,26 +16,32 @@ import secrets
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cdc_sync.local.stack import LocalStack
+from tests.lakes.opening import FORMATS
 from tests.live.databases import MariadbDatabase, PostgresDatabase
 from tests.live.run import Live, Outcome
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--histories", type=int, default=200, help="half of them on each database")
     arguments.add_argument("--wave", type=int, default=20, help="how many at once")
+    arguments.add_argument("--format", choices=FORMATS, default="iceberg", help="of the lake's tables")
     arguments.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     arguments.add_argument("--keep", metavar="FOLDER", type=Path, help="work there and leave everything")
     given = arguments.parse_args()
     began = time.monotonic()
     outcomes: list[Outcome] = []
-    with LocalStack(given.keep, databases=("postgres", "mariadb")) as stack:
-        live = Live(stack, [PostgresDatabase(stack), MariadbDatabase(stack)], stack.folder)
+    with LocalStack(given.keep, databases=("postgres", "mariadb")) as stack, _metastore(given.format, stack) as uri:
+        databases = [PostgresDatabase(stack), MariadbDatabase(stack)]
+        live = Live(stack, databases, stack.folder, format=given.format, metastore=uri)
         with live.running():
             while len(outcomes) < given.histories:
                 started = time.monotonic()
@@ -45,6 +51,21 @@ def main() -> int:
                 _show(wave, f"{len(outcomes)} histories, wave of {time.monotonic() - started:.0f} s")
     _sum_up(outcomes, given.seed, time.monotonic() - began)
     return 1 if any(outcome.problems for outcome in outcomes) else 0
+
+
+@contextmanager
+def _metastore(format_: str, stack: LocalStack) -> Iterator[str | None]:
+    """Run a Hive metastore where the format needs one, with the settings that docs/parquet.md asks for."""
+    if format_ != "parquet":
+        yield None
+        return
+    folder = stack.folder / "metastore"
+    folder.mkdir()
+    server, uri = start_metastore(folder, AS_ADVISED)
+    try:
+        yield uri
+    finally:
+        server.stop()
 
 
 def _show(wave: tuple[Outcome, ...], title: str) -> None:

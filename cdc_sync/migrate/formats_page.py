@@ -86,7 +86,7 @@ line, and `tags['a'].note` fails. All of the column, or any query with
 Tables lie at `<warehouse>/<namespace>/<name>` and are found by that path. Columns are mapped by name
 (`delta.columnMapping.mode`), so readers must know column mapping; Spark's and delta-rs' (its SQL) are tested. No
 deletion vectors, no type widening: on Spark 3.5 Delta widens 8 and 16 bit integers only, which are held as 32 bits
-here, so any other type change rewrites. Timestamps without a zone need the feature `timestampNtz`.
+here, so any other type change rewrites. The first timestamp without a zone brings the feature `timestampNtz`.
 `target.table_properties` are set when a table is made. With `catalog: {type: hive, uri: …}` each table has an
 entry in a Hive metastore too, as [Hudi tables](hudi.md#in-a-hive-metastore) have.
 

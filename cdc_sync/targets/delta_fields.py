@@ -18,6 +18,7 @@ from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 Field: TypeAlias = dict[str, Any]
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+_LOCAL = "timestamp_ntz"
 
 
 def delta_type(type_: DataType) -> T.DataType:
@@ -28,6 +29,16 @@ def delta_type(type_: DataType) -> T.DataType:
 def new_field(name: str, type_: DataType, comment: str | None) -> Field:
     """Return a field that Delta does not know yet, nor any of its members; it may be NULL."""
     return commented({"name": name, "type": json.loads(delta_type(type_).json()), "nullable": True}, comment)
+
+
+def features_for(fields: Sequence[Field]) -> dict[str, str]:
+    """Return the properties that let a table have these columns; Delta asks for them where the table is there already.
+
+    Source: Delta Transaction Log Protocol, "Timestamp without timezone (TimestampNtz)"; `TimestampNTZTableFeature`,
+    which only a new table gets by itself.
+    """
+    local = any(f'"{_LOCAL}"' in json.dumps(field["type"]) for field in fields)
+    return {"delta.feature.timestampNtz": "supported"} if local else {}
 
 
 def commented(field: Field, comment: str | None) -> Field:

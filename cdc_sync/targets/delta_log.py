@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.delta_fields import Field
+from cdc_sync.targets.delta_fields import Field, features_for
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -196,9 +196,9 @@ class DeltaTable:
         """
         with self._transaction(marker) as transaction:
             metadata = json.loads(transaction.metadata().json())["metaData"]
-            before = json.loads(metadata["schemaString"])["fields"]
-            metadata["schemaString"] = json.dumps({"type": "struct", "fields": change(before)})
-            metadata["configuration"] |= properties
+            fields = change(json.loads(metadata["schemaString"])["fields"])
+            metadata["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+            metadata["configuration"] |= properties | features_for(fields)
             self._set_metadata(transaction, metadata)
             actions: list[Any] = []
             if rows is not None:

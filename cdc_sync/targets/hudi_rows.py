@@ -89,8 +89,9 @@ def prepared(
 def appended(rows: DataFrame, schema: InternalSchema, struct: T.StructType, *, keyed: bool) -> DataFrame:
     """Return rows of `value_column(id)` (and a changelog's metadata) as new records."""
     key = _key_of(schema) if keyed else new_key()
-    values = {column.name: F.col(value_column(column.id)) for column in schema.columns}
-    values |= {field.name: F.col(quoted(field.name)) for field in struct.fields if field.name in rows.columns}
+    values = {field.name: F.col(quoted(field.name)) for field in struct.fields if field.name in rows.columns}
+    # These count, for a column of the source may have the very name of one of ours: `created`, `c1`.
+    values |= {column.name: F.col(value_column(column.id)) for column in schema.columns}
     return prepared(rows, struct, values, key=key)
 
 

@@ -6,20 +6,21 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from cdc_sync.local.kafka import KafkaServer
 from tests.conftest import Produce
-from tests.corpus.reader import CAPTURES
+from tests.corpus.reader import CAPTURES, PREFIXES
 from tests.registry.servers import confluent_registry
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cdc_sync.config import Config
-    from tests.corpus.runs import Runs
+    from tests.corpus.runs import Ended, Runs
 
 SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "100"))
 """Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
@@ -29,8 +30,9 @@ COMPILED = IN_MEMORY if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("mariad
 """Captures whose way into the lake Spark compiles; interpreting takes half as long, for the tables are small."""
 STEP_BY_STEP = "CDC_SYNC_CORPUS_STEPS" in os.environ
 """Whether they are run step by step of the script, and looked at after each: minutes for each capture."""
-FORMAT = os.environ.get("CDC_SYNC_CORPUS_FORMAT", "iceberg")
-"""The format of the lake."""
+RunsOf: TypeAlias = "Callable[[str], Runs]"
+IntoLake: TypeAlias = "Callable[[str, str, tuple[str, ...] | None], Ended]"
+"""Capture, format, and the tables of the schema `inv` that alone are read; None is every table there is."""
 
 
 @pytest.fixture(scope="session")
@@ -41,55 +43,76 @@ def registry_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def runs_of(
-    request: pytest.FixtureRequest,
-    kafka: KafkaServer,
-    produce: Produce,
-    _spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str], Runs]:
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Hive metastore that whoever reads the tables can ask too; the columns may become any others."""
+    server, uri = start_metastore(tmp_path_factory.mktemp("metastore"), AS_ADVISED)
+    yield uri
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def config_of(
+    request: pytest.FixtureRequest, kafka: KafkaServer, produce: Produce, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Config]:
+    """Write a capture to Kafka, once, and configure a pipeline for it."""
+    from tests.corpus.runs import corpus_config, produce_capture
+
+    written = cache(lambda capture: produce_capture(produce, capture))
+
+    def config(
+        capture: str, target: str, size: int, *, compiled: bool, tables: tuple[str, ...] | None = None
+    ) -> Config:
+        written(capture)
+        return corpus_config(
+            capture,
+            folder=tmp_path_factory.mktemp(f"{capture}-{target}"),
+            servers=kafka.bootstrap_servers,
+            target=target,
+            size=size,
+            registry=request.getfixturevalue("registry_url") if capture.endswith("avro") else None,
+            metastore=request.getfixturevalue("metastore") if target == "parquet" else None,
+            pattern=None if tables is None else rf"{PREFIXES[capture]}\.inv\.({'|'.join(tables)})",
+            compiled=compiled,
+        )
+
+    return config
+
+
+@pytest.fixture(scope="session")
+def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLake:
+    """Run a capture into a lake of a format, in one batch."""
+    from cdc_sync import job
+    from tests.corpus.runs import run_into_lake, session_of_its_own
+
+    @cache
+    def run(capture: str, format_: str, tables: tuple[str, ...] | None) -> Ended:
+        compiled = capture in COMPILED and format_ == "iceberg"
+        with session_of_its_own(_spark):
+            return run_into_lake(
+                config_of(capture, format_, 200_000, compiled=compiled, tables=tables),
+                lambda found: job.run(found, once=True, stop=threading.Event()),
+            )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def runs_of(into_lake: IntoLake, config_of: Callable[..., Config], _spark: SparkSession) -> RunsOf:
     """Run a capture, into a lake in one batch and into memory in many small ones or step by step of the script.
 
     For memory Spark interprets: where it compiles for the lake, the two also show that those ways agree.
     """
-    from cdc_sync import job
     from cdc_sync.spark.session import build_session
-    from tests.corpus.runs import (
-        Runs,
-        corpus_config,
-        produce_capture,
-        run_into_lake,
-        run_into_memory,
-        session_of_its_own,
-    )
+    from tests.corpus.runs import Runs, run_into_memory, session_of_its_own
     from tests.corpus.steps import steps
 
     @cache
     def run(capture: str) -> Runs:
-        produce_capture(produce, capture)
-        registry: str | None = request.getfixturevalue("registry_url") if capture.endswith("avro") else None
-
-        def config(target: str, size: int, *, compiled: bool) -> Config:
-            folder = tmp_path_factory.mktemp(f"{capture}-{target}")
-            return corpus_config(
-                capture,
-                folder=folder,
-                servers=kafka.bootstrap_servers,
-                target=target,
-                size=size,
-                registry=registry,
-                compiled=compiled,
-            )
-
-        with session_of_its_own(_spark):
-            in_lake = run_into_lake(
-                config(FORMAT, 200_000, compiled=capture in COMPILED),
-                lambda found: job.run(found, once=True, stop=threading.Event()),
-            )
+        in_lake = into_lake(capture, "iceberg", None)
         if capture not in IN_MEMORY:
             return Runs(lake=in_lake, memory=None)
         with session_of_its_own(_spark):
-            small = config("memory", SMALL_BATCH, compiled=False)
+            small = config_of(capture, "memory", SMALL_BATCH, compiled=False)
             in_memory, seen = run_into_memory(small, build_session(small), steps(capture) if STEP_BY_STEP else ())
         return Runs(lake=in_lake, memory=in_memory, seen=seen)
 

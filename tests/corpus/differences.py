@@ -130,7 +130,7 @@ def _rewritten(cell: Cell, sent: Carried) -> bool:
             return bool(cell.found == sent.value)
         case bytes():
             return bool(base64.b64encode(cell.found).decode() == sent.value)
-        case dt.datetime():
+        case dt.datetime() if cell.found.tzinfo is None:
             micros = (cell.found - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
             return bool(sent.value in (micros, micros / 1000))
         case _:

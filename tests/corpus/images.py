@@ -13,6 +13,7 @@ from typing_extensions import assert_never
 from cdc_sync.schema import types as tracked
 from cdc_sync.schema.internal import InternalSchema
 from tests.corpus.truth import OutOfRange, kind
+from tests.lakes.table import Table
 
 UNREPRESENTABLE = "no value of the target's type"
 """Stands where the truth holds a date or time that no target holds."""
@@ -131,16 +132,9 @@ class Truth:
         ]
 
 
-def lake_image(schema: Any, rows: Sequence[Mapping[str, Any]]) -> Image:
-    """Turn a pyiceberg schema and its rows into an image."""
-    columns = tuple((field.name, _iceberg_text(field.field_type)) for field in schema.fields)
-    return Image(columns=columns, rows=_plain_rows(columns, rows))
-
-
-def delta_image(schema: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Image:
-    """Turn a Delta table's schema, as its log has it, and its rows into an image."""
-    columns = tuple((field["name"], _delta_text(field["type"])) for field in schema["fields"])
-    return Image(columns=columns, rows=_plain_rows(columns, rows))
+def lake_image(table: Table) -> Image:
+    """Turn what a reader of a format shows into an image."""
+    return Image(columns=table.columns, rows=_plain_rows(table.columns, table.rows))
 
 
 def memory_image(schema: InternalSchema, rows: Sequence[Mapping[str, Any]]) -> Image:
@@ -167,34 +161,6 @@ def _plain(value: Any, *, zoned: bool) -> Any:
             return value.replace(tzinfo=dt.timezone.utc) if value.tzinfo is None else value.astimezone(dt.timezone.utc)
         case _:
             return value
-
-
-def _iceberg_text(type_: Any) -> str:
-    """Return an Iceberg type without ids and optionality."""
-    if hasattr(type_, "fields"):
-        return f"struct<{', '.join(f'{field.name}: {_iceberg_text(field.field_type)}' for field in type_.fields)}>"
-    if hasattr(type_, "element_type"):
-        return f"list<{_iceberg_text(type_.element_type)}>"
-    if hasattr(type_, "key_type"):
-        return f"map<{_iceberg_text(type_.key_type)}, {_iceberg_text(type_.value_type)}>"
-    return str(type_)
-
-
-_DELTA_WORDS = {"integer": "int", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
-
-
-def _delta_text(type_: Any) -> str:
-    """Return a type of Delta's log in Iceberg's words."""
-    if isinstance(type_, str):
-        return re.sub(r"decimal\((\d+),(\d+)\)", r"decimal(\1, \2)", _DELTA_WORDS.get(type_, type_))
-    match type_["type"]:
-        case "struct":
-            fields = (f"{field['name']}: {_delta_text(field['type'])}" for field in type_["fields"])
-            return f"struct<{', '.join(fields)}>"
-        case "array":
-            return f"list<{_delta_text(type_['elementType'])}>"
-        case _:
-            return f"map<{_delta_text(type_['keyType'])}, {_delta_text(type_['valueType'])}>"
 
 
 def _tracked_text(type_: tracked.DataType) -> str:

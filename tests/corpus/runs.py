@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
-from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
@@ -23,9 +18,11 @@ from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce
-from tests.corpus.images import Image, delta_image, lake_image, memory_image
+from tests.corpus.images import Image, lake_image, memory_image
 from tests.corpus.reader import PREFIXES, database, schemas, topics
 from tests.corpus.steps import Seen, Step
+from tests.lakes.opening import open_lake
+from tests.lakes.table import Place
 from tests.registry.ccompat import SmallRegistry
 
 # As a sensible operator would: the key that events are true about, NULL for values that no target holds or that nobody
@@ -40,12 +37,16 @@ tables:
   - {{table: postgres.inv.gen, policy: {{unproven_rename: add}}}}
   - {{table: postgres.inv.iidx, key: [code]}}
   - {{table: postgres.inv.toast, policy: {{missing_rows: insert}}}}
+{apart}
   - {{pattern: 'postgres\\..*'}}
   - {{pattern: '.*', target: '{{database}}.{{table}}'}}
 policy: {{unproven_rename: pause, rename_table: follow, out_of_range: 'null'}}
-target: {{format: {target}, catalog: {{warehouse: '{folder}/warehouse'}}}}
+target: {{format: {target}, catalog: {{{metastore}warehouse: '{folder}/warehouse'}}}}
 job: {{max_offsets_per_batch: {size}, compile_from_rows: {compile_from}}}
 """
+
+_UPPER, _APART = ("inv", "CASE"), ("inv", "upper_case")
+"""A table beside one whose name differs only in case, and the target that an operator has to give it in a metastore."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,7 @@ def corpus_config(
     target: str,
     size: int = 200_000,
     registry: str | None = None,
+    metastore: str | None = None,
     name: str = "corpus",
     pattern: str | None = None,
     told: bool = True,
@@ -125,9 +127,11 @@ def corpus_config(
         topics=pattern or rf"{PREFIXES[capture]}(\..*)?",
         registry=f"registry: {{url: '{registry}'}}" if registry else "",
         target=target,
+        metastore=f"uri: '{metastore}', " if metastore else "",
         size=size,
         compile_from=0 if compiled else 100_000,
         evidence=topics_of[database(capture)] if told else "{}",
+        apart=rf"  - {{pattern: '(.*\.)?{_dotted(_UPPER)}', target: {_dotted(_APART)}}}" if target == "parquet" else "",
     )
     return parse_config(text, path=str(folder / "corpus.yaml"))
 
@@ -150,33 +154,14 @@ def session_of_its_own(shared: SparkSession) -> Iterator[None]:
 def run_into_lake(config: Config, run_once: Callable[[Config], RunReport]) -> Ended:
     """Run the whole job, Structured Streaming included, and read its lake without Spark."""
     report = run_once(config)
-    images = _IMAGES[config.target.format](config.target.catalog.warehouse)
+    lake = open_lake(config.target)
+    places = {table_name(status): place_of(status) for status in report.tables}
+    if config.target.format == "parquet":
+        places[_dotted(_UPPER)] = _APART
+    tables = {name: lake.table(place) for name, place in places.items()}
+    lake.close()
+    images = {name: lake_image(table) for name, table in tables.items() if table is not None}
     return _ended(config, report.tables, images, report.other_records)
-
-
-def _iceberg_images(warehouse: str) -> dict[str, Image]:
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
-    places = [place for namespace in catalog.list_namespaces() for place in catalog.list_tables(namespace)]
-    return {".".join(place): _lake_image(catalog, place) for place in places}
-
-
-def _lake_image(catalog: SqlCatalog, place: tuple[str, ...]) -> Image:
-    table = catalog.load_table(place)
-    rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
-    return lake_image(table.schema(), rows)
-
-
-def _delta_images(warehouse: str) -> dict[str, Image]:
-    return {".".join(log.parts[-3:-1]): _delta_image(log.parent) for log in Path(warehouse).glob("*/*/_delta_log")}
-
-
-def _delta_image(place: Path) -> Image:
-    table = DeltaTable(str(place))
-    rows = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()).to_pylist()
-    return delta_image(json.loads(table.schema().to_json()), rows)
-
-
-_IMAGES = {"iceberg": _iceberg_images, "delta": _delta_images}
 
 
 def run_into_memory(config: Config, spark: SparkSession, steps: Sequence[Step]) -> tuple[Ended, tuple[Seen, ...]]:
@@ -252,4 +237,13 @@ def _ended(
 
 def table_name(status: TableStatus) -> str:
     """Return a table's name in the truth."""
-    return f"{status.table.schema or status.table.database}.{status.table.table}"
+    return _dotted(place_of(status))
+
+
+def _dotted(place: Place) -> str:
+    return ".".join(place)
+
+
+def place_of(status: TableStatus) -> Place:
+    """Return namespace and name of a table's target, as these configurations route it."""
+    return status.table.schema or status.table.database, status.table.table

@@ -6,18 +6,16 @@ CDC_SYNC_WRITE_GOLDEN=1, and look at the difference.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cdc_sync.debezium.envelope import RecordKind
 from tests.corpus.agreement import disagreements
-from tests.corpus.conftest import FORMAT, IN_MEMORY, STEP_BY_STEP
+from tests.corpus.conftest import IN_MEMORY, STEP_BY_STEP, RunsOf
+from tests.corpus.golden import REPORT, agrees
 from tests.corpus.reader import CAPTURES
 from tests.corpus.report import report, report_text
-from tests.corpus.runs import Runs
 from tests.corpus.stepreport import report_text as steps_text
 from tests.corpus.stepreport import verdict
 from tests.corpus.steps import steps
@@ -25,28 +23,6 @@ from tests.corpus.steps import steps
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.timeout(1500)]
 
 _STEPS = Path(__file__).parent / "steps.golden.txt"
-_GOLDEN = Path(__file__).parent / ("report.golden.txt" if FORMAT == "iceberg" else f"report.{FORMAT}.golden.txt")
-
-RunsOf = Callable[[str], Runs]
-
-
-def _golden(path: Path) -> dict[str, str]:
-    """Return the golden report of each capture."""
-    parts: dict[str, str] = {}
-    for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
-        if not line.startswith(" "):
-            parts[line.strip()] = ""
-        last = list(parts)[-1]
-        parts[last] += line
-    return parts
-
-
-def _agrees(path: Path, capture: str, text: str) -> None:
-    """Compare a report with the golden one, or write it there if that is asked for."""
-    if os.environ.get("CDC_SYNC_WRITE_GOLDEN"):
-        found = _golden(path) | {capture: text}
-        path.write_text("".join(found[name] for name in CAPTURES if name in found))
-    assert text == _golden(path)[capture]
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -54,7 +30,7 @@ def test_every_table_ends_as_the_report_says(capture: str, runs_of: RunsOf) -> N
     lines = report(capture, runs_of(capture).lake)
 
     assert [f"{line.table}: {detail}" for line in lines for detail in line.details] == []
-    _agrees(_GOLDEN, capture, report_text(capture, lines))
+    agrees(REPORT, capture, report_text(capture, lines))
 
 
 @pytest.mark.skipif(not STEP_BY_STEP, reason="CDC_SYNC_CORPUS_STEPS=1 asks for it: minutes for each capture")
@@ -68,7 +44,7 @@ def test_after_every_step_the_tables_are_the_source_s(capture: str, runs_of: Run
     assert {(seen.step.number, seen.table) for seen, *_ in found} == {
         (step.number, table) for step in steps(capture) for table in step.tables
     }
-    _agrees(_STEPS, capture, steps_text(capture, [(seen.table, told) for seen, told, _ in found]))
+    agrees(_STEPS, capture, steps_text(capture, [(seen.table, told) for seen, told, _ in found]))
 
 
 @pytest.mark.parametrize("capture", IN_MEMORY)

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from cdc_sync import commands
 from cdc_sync.config import Config, parse_config
-from cdc_sync.demo.compare import TableImage, column_differences, differences
-from cdc_sync.demo.lake import Lake, image
+from cdc_sync.demo.compare import ColumnImage, TableImage, column_differences, differences, plain
 from cdc_sync.demo.source import Source
 from cdc_sync.errors import HistoryError
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.state import StateStore
+from tests.lakes.opening import open_lake
+from tests.lakes.table import Place, Table
 from tests.live.databases import NOTIFICATIONS, SCHEMA, Database
 from tests.live.history import History
 from tests.live.job import JobProcess
@@ -36,7 +37,7 @@ evidence: {{{evidence}}}
 tables:
   - {{pattern: 'pglive\\.live\\..*', target: 'pglive.{{table}}'}}
   - {{pattern: 'live\\..*', target: 'malive.{{table}}'}}
-target: {{catalog: {{warehouse: '{folder}/warehouse'}}}}
+target: {{format: {format}, catalog: {{{metastore}warehouse: '{folder}/warehouse'}}}}
 job: {{trigger_interval: 200ms}}
 spark:
   master: local[2]
@@ -83,20 +84,35 @@ class Live:
         stack: started, with the databases.
         databases: whose tables are altered.
         folder: of the job's state and tables.
+        format: of the tables.
+        metastore: the address of one, which Parquet tables need.
     """
 
-    def __init__(self, stack: LocalStack, databases: Sequence[Database], folder: Path) -> None:
+    def __init__(
+        self,
+        stack: LocalStack,
+        databases: Sequence[Database],
+        folder: Path,
+        *,
+        format: str = "iceberg",
+        metastore: str | None = None,
+    ) -> None:
         self._stack = stack
         self._databases = databases
         evidence = ", ".join(f"{name}: [{topic}]" for name, topic in (database.evidence for database in databases))
         text = _CONFIG.format(
-            folder=folder, servers=stack.kafka.bootstrap_servers, evidence=evidence, notifications=NOTIFICATIONS
+            folder=folder,
+            servers=stack.kafka.bootstrap_servers,
+            evidence=evidence,
+            notifications=NOTIFICATIONS,
+            format=format,
+            metastore=f"uri: '{metastore}', " if metastore else "",
         )
         file = folder / "live.yaml"
         file.write_text(text)
         self.config = parse_config(text)
         self._job = JobProcess(file)
-        self._lake = Lake(name="lake", service=self.config.target.catalog.service or "")
+        self._lake = open_lake(self.config.target)
         self._connected = False
         self._tables = 0
 
@@ -146,7 +162,7 @@ class Live:
         """Wait until the job is at work: what comes then comes while it runs."""
         deadline = time.monotonic() + _START
         for history in histories:
-            while self._lake.table(f"{history.database.name}.{history.name}") is None:
+            while self._lake.table(_place(history)) is None:
                 assert time.monotonic() < deadline, "the job does not begin"
                 time.sleep(0.2)
 
@@ -231,8 +247,8 @@ class Live:
     ) -> tuple[str, ...]:
         source, marked = sources[history.database.name], marks.get(history.name, {})
         wanted = source.image(f"{SCHEMA}.{history.name}")
-        table = self._lake.table(f"{history.database.name}.{history.name}")
-        found = None if table is None else image(table)
+        table = self._lake.table(_place(history))
+        found = None if table is None else _image(wanted.name, table)
         key = source.key(wanted.name)
         if found is not None and not column_differences(wanted, found):
             wanted, found = _without(wanted, marked), _without(found, marked)
@@ -301,6 +317,19 @@ def _sources(databases: Sequence[Database]) -> Iterator[dict[str, Source]]:
     finally:
         for source in opened.values():
             source.__exit__(None, None, None)
+
+
+def _place(history: History) -> Place:
+    return history.database.name, history.name
+
+
+def _image(name: str, table: Table) -> TableImage:
+    names = [column for column, _ in table.columns]
+    return TableImage(
+        name=name,
+        columns=tuple(ColumnImage(name=column, type=type_) for column, type_ in table.columns),
+        rows=tuple(tuple(plain(row[column]) for column in names) for row in table.rows),
+    )
 
 
 def _without(table: TableImage, columns: Collection[str]) -> TableImage:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyspark
-
 from cdc_sync.local.java import java_executable
 from cdc_sync.local.ports import LOOPBACK, accepts_connections, free_ports
 from cdc_sync.local.process import ServerProcess
@@ -21,11 +19,20 @@ _SITE = """\
 {more}</configuration>
 """
 NOTHING: Mapping[str, str] = {}
+AS_ADVISED: Mapping[str, str] = {
+    "hive.metastore.disallow.incompatible.col.type.changes": "false",
+    "datanucleus.transactionIsolation": "repeatable-read",
+    "hive.hmshandler.retry.attempts": "10",
+    "hive.hmshandler.retry.interval": "50ms",
+}
+"""What `docs/parquet.md` says of a metastore: columns may become others, and an entry is read as of one moment."""
 _OPENED = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.net", "java.nio", "java.util")]
 
 
 def start_metastore(folder: Path, settings: Mapping[str, str] = NOTHING) -> tuple[ServerProcess, str]:
     """Return the server, which takes connections, and its address; what is not said is the default that counts."""
+    import pyspark  # the file is imported where there is none
+
     more = "".join(
         f"<property><name>{name}</name><value>{value}</value></property>\n" for name, value in settings.items()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from cdc_sync.schema.types import (
     INT64,
     STRING,
     BinaryType,
+    DateType,
     DecimalType,
     ListType,
     TimestampType,
@@ -219,6 +220,26 @@ def test_appended_rows_are_rows(lake: Lake) -> None:
     state = lake.target.state(lake.name)
     assert state is not None
     assert state.progress == PROGRESS
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["key", "no key"])
+def test_columns_may_have_the_names_that_the_job_s_own_have(lake: Lake, keyed: bool) -> None:
+    own = ("c2", "c1", "created", "deleted", "u3", "h3", "found", "there", "given", "t", "s", "op", "key", "value")
+    columns = [Column(id=id_, name=name, type=STRING) for id_, name in enumerate(own, 1)]
+    schema = replace(schema_of(*columns), primary_key=(1,) if keyed else ())
+    first, second, changed = ({name: f"{name} {text}" for name in own} for text in ("first", "second", "changed"))
+    lake.create(schema)
+    lake.write(schema, [first, second], append=True)
+    assert lake.rows() == [first, second]
+    if not keyed:
+        return
+    lake.write(schema, [{**changed, "c2": second["c2"]}, {"c2": "c2 third"}])
+    half = {"c2": first["c2"], "c1": "c1 other"}
+    lake.write(schema, [half], unchanged=tuple(range(3, len(own) + 1)))
+    assert lake.rows() == [{**first, **half}, {**changed, "c2": second["c2"]}, {**dict.fromkeys(own), "c2": "c2 third"}]
+    after = replace(schema, columns=(columns[0], *columns[2:], columns[1]))
+    lake.change(schema, after)
+    assert lake.rows() == [{**first, **half}, {**changed, "c2": second["c2"]}, {**dict.fromkeys(own), "c2": "c2 third"}]
 
 
 def test_an_update_without_its_row_fails_and_nothing_is_written(lake: Lake) -> None:
@@ -425,6 +446,35 @@ def commits(lake: Lake) -> int:
         state = target.state(lake.name)
         return int(state.version)
     return int(target._load(lake.name).operations().current().previousFiles().size())
+
+
+def test_a_table_that_had_no_moments_without_zone_gets_them(lake: Lake) -> None:
+    local, day = TimestampType(zoned=False), Column(id=2, name="day", type=DateType())
+    before = replace(BEFORE, columns=(ID, day))
+    listed = Column(id=4, name="list", type=ListType(element=local, element_id=5))
+    more = replace(before, columns=(ID, day, Column(id=3, name="local", type=local), listed), last_column_id=9)
+    converted = replace(more, columns=(ID, replace(day, type=local), *more.columns[2:]))
+    at = datetime(2026, 3, 29, 2, 30, 0, 123456)
+    first: dict[str, Any] = {"id": 1, "day": date(2026, 3, 29), "local": None, "list": None}
+    second = {"id": 2, "day": None, "local": at, "list": [at, None]}
+    lake.create(before)
+    lake.write(before, [first])
+    lake.change(before, more)
+    lake.write(more, [second])
+    assert lake.rows() == [first, second]
+    steps = migration(version(2, more), version(2, more), version(3, converted), capabilities=lake.target.capabilities)
+    lake.migrate(steps)
+    assert lake.rows() == [{**first, "day": datetime(2026, 3, 29)}, second]
+
+
+def test_a_table_that_converts_to_its_first_moment_without_zone_is_rewritten(lake: Lake) -> None:
+    day = Column(id=2, name="day", type=DateType())
+    before = replace(BEFORE, columns=(ID, day))
+    after = replace(before, columns=(ID, replace(day, type=TimestampType(zoned=False))))
+    lake.create(before)
+    lake.write(before, [{"id": 1, "day": date(2026, 3, 29)}])
+    lake.change(before, after)
+    assert lake.rows() == [{"id": 1, "day": datetime(2026, 3, 29)}]
 
 
 def test_a_change_within_one_type_of_the_format_is_no_error(lake: Lake) -> None:
