@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -37,10 +37,12 @@ from cdc_sync.naming import TargetName
 from cdc_sync.spark.session import build_session
 from tests.targets.hive import start_metastore
 
-_FILL, _WARM, _SMALL, _CHANGED, _LARGE = "fill", "warm", "small", "changed", "large"
+_FILL, _WARM, _SMALL, _CHANGED, _RENAMED, _LARGE = "fill", "warm", "small", "changed", "renamed", "large"
 _SMALL_SIZE, _LARGE_SIZE = 1_000, 50_000
 _ROUNDS = 8
 """Small batches, and batches with a change, by turns."""
+_NAMES = ("name_0", "name_1", "name_2", "name_3")
+"""What one column is called, one after the other."""
 _KINDS = tuple(kind for kind in REGIMES if not kind.rule)
 _METASTORE = {"hive.metastore.disallow.incompatible.col.type.changes": "false"}
 
@@ -74,27 +76,32 @@ class Figures:
 
 def stretches(servers: str, rows: int) -> Iterator[Stretch]:
     """Fill the topic, and say what belongs together."""
-    orders, end = Orders(), 0
+    orders, end, names = Orders(), 0, list(_NAMES)
+    orders.add_column(_NAMES[0])
     for kind, size in (
         (_FILL, rows),
         *[(_WARM, _SMALL_SIZE)] * 4,
         *[(_SMALL, _SMALL_SIZE), (_CHANGED, _SMALL_SIZE)] * _ROUNDS,
+        *[(_SMALL, _SMALL_SIZE), (_RENAMED, _SMALL_SIZE)] * (len(_NAMES) - 1),
         (_WARM, _LARGE_SIZE),
         *[(_LARGE, _LARGE_SIZE)] * 3,
     ):
         if kind == _CHANGED:
             orders.add_column(f"added_{end}")
+        if kind == _RENAMED:
+            orders.rename_column(names.pop(0), names[0])
         produce(servers, orders.creates(size) if kind == _FILL else orders.changes(size))
         end += size
         yield Stretch(kind=kind, end=end, rows=orders.rows)
 
 
 def _config(kind: Regime, folder: Path, servers: str, metastore: str) -> Config:
+    renames = ", ".join(f"{old}: {new}" for old, new in pairwise(_NAMES))
     return parse_config(
         f"""
         pipeline: {{name: bench, state: {folder}/state}}
         kafka: {{bootstrap_servers: '{servers}', topics: ['{TOPIC}']}}
-        tables: [{{pattern: '.*'}}]
+        tables: [{{pattern: '.*', renames: {{{renames}}}}}]
         limits: {{max_versions_per_hour: 1000}}
         target: {kind.target.format(warehouse=folder / "warehouse", metastore=metastore)}
         spark: {{master: 'local[2]', conf: {{spark.driver.memory: 4g}}}}
@@ -123,7 +130,7 @@ def _rows(job: SyncJob, context: Context) -> tuple[int, str]:
     assert table.pause is None, table.pause
     assert table.history is not None
     schema = table.history.head.schema
-    assert len(schema.columns) == 12 + _ROUNDS, "a change did not reach the table"
+    assert len(schema.columns) == 12 + 1 + _ROUNDS, "a change did not reach the table"
     frame = context.target.read(
         TargetName(namespace="inv", name="orders"), schema, [item.id for item in schema.columns]
     )
@@ -169,14 +176,20 @@ def _by_kind(figures: Figures, batches: Sequence[Stretch]) -> dict[str, float]:
     together = sorted(zip(batches, figures.costs, strict=True), key=lambda pair: pair[0].kind)
     costs = {kind: [cost for _, cost in pairs] for kind, pairs in groupby(together, key=lambda pair: pair[0].kind)}
     small, large = typical(costs[_SMALL]), typical(costs[_LARGE])
-    extra = [more.wall - less.wall for more, less in zip(costs[_CHANGED], costs[_SMALL], strict=True)]
+
+    def more(wanted: str) -> float:
+        """Return what a change adds to the batch right before it."""
+        pairs = pairwise(zip(batches, figures.costs, strict=True))
+        return median(cost.wall - before.wall for (_, before), (batch, cost) in pairs if batch.kind == wanted)
+
     return {
         "first fill, s": costs[_FILL][0].wall,
         "1,000 events, s": small.wall,
         "CPU-s": small.cpu,
         "50,000 events, s": large.wall,
         "CPU-s of it": large.cpu,
-        "a change, s more": median(extra),
+        "a column, s more": more(_CHANGED),
+        "a rename, s more": more(_RENAMED),
     }
 
 

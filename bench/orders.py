@@ -81,7 +81,14 @@ class Orders:
 
     def add_column(self, name: str) -> None:
         """Have all later records show one more column, with values."""
-        self._added = (*self._added, name)
+        self._show(*self._added, name)
+
+    def rename_column(self, old: str, new: str) -> None:
+        """Have all later records show a column that was added under another name."""
+        self._show(*(new if name == old else name for name in self._added))
+
+    def _show(self, *added: str) -> None:
+        self._added = added
         columns = (*_COLUMNS, *(column(added, TEXT) for added in self._added))
         self._value_prefix = prefix(envelope_schema(_NAME, columns)).decode()
 

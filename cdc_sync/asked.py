@@ -41,14 +41,17 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        rolled, resynced, joined = (
+        rolled, resynced, joined, rewritten = (
             state.tables_with("rollbacks"),
             state.tables_with("resyncs"),
             state.tables_with("joins"),
+            state.tables_with("regimes"),
         )
         for table in self._tables.all():
             if table.table in rolled or table.rollback is not None:
                 self._take_up(table, self._rollback(table))
+            if table.table in rewritten:
+                self._take_up(table, self._regime(table))
             if table.table in resynced or table.is_behind(()):
                 self._take_up(table, self._resyncs(table))
             self._take_up(table, self._decisions(table))
@@ -69,6 +72,11 @@ class Asked:
         """Undo rewrites that the operator asks to be undone."""
         if self._context.state.rollback(table.table) != table.rollback:
             yield table.follow_rollback
+
+    def _regime(self, table: TableSync) -> Iterator[Work]:
+        """Rewrite a table whose columns are to be found in another way."""
+        if self._context.state.regime(table.table) != table.regime_asked:
+            yield table.follow_regime
 
     def _resyncs(self, table: TableSync) -> Iterator[Work]:
         """Write down what the connector says of the rows that it is to read again."""

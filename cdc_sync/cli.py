@@ -176,6 +176,22 @@ def rollback(
 
 
 @app.command()
+def regime(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    undo: Annotated[bool, typer.Option("--undo", help="Leave it as it is, if it is not done yet.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have a Hudi table rewritten as schema_evolution asks for now, where it was made otherwise.
+
+    The job does it, in one commit; until you say this, such a table is paused.
+    """
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
+
+
+@app.command()
 def resync(
     ctx: typer.Context,
     config: ConfigPath,

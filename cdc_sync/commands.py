@@ -17,12 +17,13 @@ from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
+from cdc_sync.migrate.capabilities import KINDS, SchemaEvolution
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Decision, Join
 from cdc_sync.refused import Refused
 from cdc_sync.reports import Plan, TableHistory, table_history
 from cdc_sync.resync import ResyncAsked
-from cdc_sync.rewritestate import Rollback
+from cdc_sync.rewritestate import RegimeAsked, Rollback
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
 from cdc_sync.wording import Phrase, phrases
 
@@ -112,6 +113,21 @@ class RolledBack:
 
     table: TableId
     version: int
+    undo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """What the job is to do about how a table's columns are found.
+
+    Attributes:
+        evolution: the regime that all its rows are rewritten in.
+        undo: they are not, though that was asked before.
+    """
+
+    table: TableId
+    target: str
+    evolution: SchemaEvolution
     undo: bool
 
 
@@ -270,7 +286,8 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
     history = recorded.load(found)
     late = {old: find_join(history, old, new) for old, new in renames.items()}
-    capabilities = config.target.capabilities
+    wanted = route(config, found)
+    capabilities = config.target.capabilities if wanted is None else wanted.capabilities
     for item in late.values():
         version = join_version(history, item, capabilities) if isinstance(item, Join) else None
         if isinstance(version, Refused):
@@ -304,7 +321,7 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
             f"Cannot roll back {found}: rows of other tables are in {wanted.target} and would go back too; nothing "
             "rewrites them, so there is nothing to bring back"
         )
-    capabilities = config.target.capabilities
+    capabilities = config.target.capabilities if wanted is None else wanted.capabilities
     history = recorded.load(found)
     begins = 0 if history.arrival is None else history.arrival.number  # what was kept before has another name's numbers
     rewritten = [item.number for item in history.versions[begins:] if rewrites(item.changes, capabilities, item.schema)]
@@ -314,6 +331,34 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         )
     store.ask_rollback(Rollback(table=found, version=rewritten[-1]))
     return RolledBack(table=found, version=rewritten[-1], undo=False)
+
+
+def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
+    """Have the job rewrite a table whose columns are found in another way than is configured, or no longer.
+
+    Raises:
+        RefusedError: if tables of the format are kept in one way only, or the table has no target; with `undo`, if
+            nothing is left to be done.
+    """
+    store = StateStore(config.pipeline.root)
+    found = _find_table(_history_store(config), table)
+    wanted = route(config, found)
+    if wanted is None:
+        raise RefusedError(f"Cannot rewrite {found}: no rule of the configuration matches it")
+    if undo:
+        asked = store.regime(found)
+        if asked is None:
+            raise RefusedError(f"Cannot leave {found} as it is: nothing is to be done to it; it may be done already")
+        store.withdraw_regime(found)
+        return Rewritten(table=found, target=str(wanted.target), evolution=asked.evolution, undo=True)
+    if len([kind for kind in KINDS if kind.format == config.target.format]) == 1:
+        raise RefusedError(
+            f"Cannot rewrite {found}: of target.format {config.target.format} there is one kind of table, "
+            "whose columns are always found in the same way"
+        )
+    evolution = wanted.capabilities.evolution
+    store.ask_regime(RegimeAsked(table=found, evolution=evolution))
+    return Rewritten(table=found, target=str(wanted.target), evolution=evolution, undo=False)
 
 
 def resync(config: Config, table: str, *, columns: tuple[str, ...], done: bool) -> ResyncAsked:

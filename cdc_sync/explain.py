@@ -9,7 +9,16 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Repartition, RewriteTable, Step
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    ChangeRegime,
+    CreateTable,
+    JoinValues,
+    Repartition,
+    RewriteTable,
+    Step,
+)
 from cdc_sync.migrate.modes import METADATA
 from cdc_sync.naming import TargetName
 from cdc_sync.quote import quoted
@@ -79,7 +88,7 @@ class ExplainedStep:
 
     Attributes:
         kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
-            `Repartition`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
+            `Repartition`, `ChangeRegime`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -117,6 +126,9 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
         case Repartition(before=before, after=after):
             clauses = (*_partition_fields("DROP", before, after), *_partition_fields("ADD", after, before))
             statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
+        case ChangeRegime(after=after_regime):
+            cost = "rewrite"
+            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, for schema_evolution: {after_regime}>"]
         case EmptyTable():
             statements = [f"DELETE FROM {table}"]
         case DropTable():

@@ -224,7 +224,7 @@ class Joining:
                 remedy=_AGAIN,
             )
         then = 0 if state.progress is None else state.progress.version
-        capabilities = self.context.target.capabilities
+        capabilities = self.route.capabilities
         if any(rewrites(version.changes, capabilities, version.schema) for version in self.history.versions[then:]):
             return Refused(
                 reason="updates of keys left the value out, and the rows were rewritten since: what they held before "

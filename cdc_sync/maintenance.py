@@ -123,7 +123,7 @@ class _Maintainer:
         table, target = wanted.table, self._target()
         if target is None:
             return TableMaintained(table=table, target=str(wanted.target), outcome="left_alone", problem=_NO_TABLE)
-        name = held_target(wanted.target, target.capabilities.tables)
+        name = held_target(wanted.target, wanted.capabilities.tables)
         target = SharedTables(target).target_of(wanted)
         history = self._history.find(table)
         head = history.head.number if history is not None else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.schema.internal import Default
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
@@ -102,6 +103,7 @@ class Route:
         key: the columns that identify a row, as declared; None leaves it to the record key.
         append: every event becomes a row of its own, and no row is ever changed.
         partition_by: what the target's files are divided by; None leaves it as it is.
+        capabilities: what its target is able to do, as it is to be kept.
         merge: where several source tables share the target, its column that says which one a row is of; None where the
             target is this table's alone.
         decisions: what the operator said while the table was paused.
@@ -118,6 +120,7 @@ class Route:
     key: tuple[str, ...] | None = None
     append: bool = False
     partition_by: Partitioning | None = None
+    capabilities: Capabilities = ICEBERG
     merge: str | None = None
     left_out: LeftOut | None = None
     decisions: tuple[Decision, ...] = ()

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from cdc_sync import maintained
 from cdc_sync.capture.postgres import CaptureResult
-from cdc_sync.commands import Decided, RolledBack, SchemaDifference, Status, Validation
+from cdc_sync.commands import Decided, Rewritten, RolledBack, SchemaDifference, Status, Validation
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.demo.report import DemoReport, parts
@@ -119,6 +119,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _decided(value)
         case RolledBack():
             yield from _rolled_back(value)
+        case Rewritten():
+            yield from _rewritten(value)
         case ResyncAsked():
             yield from _resync(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
@@ -246,6 +248,14 @@ def _rolled_back(value: RolledBack) -> Iterator[str]:
         return
     yield f"{value.table}: the job brings back rows and columns of before version {value.version}, and holds it there."
     yield "`cdc-sync status` shows when it is done; `cdc-sync rollback --undo` lets the table go on."
+
+
+def _rewritten(value: Rewritten) -> Iterator[str]:
+    if value.undo:
+        yield f"{value.table}: {value.target} stays as it is; the job forgets to rewrite it for {value.evolution}."
+        return
+    yield f"{value.table}: the job rewrites {value.target} for schema_evolution: {value.evolution}, in one commit."
+    yield "`cdc-sync status` shows the table running once it is done; one that is kept so already stays as it is."
 
 
 def _resync(value: ResyncAsked) -> Iterator[str]:

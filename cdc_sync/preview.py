@@ -31,7 +31,10 @@ from cdc_sync.targets.draft import DraftTarget
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.write import WritePlan
 
-_COPIED = ("history", "tables", "decisions", "joins", "rollbacks", "catalogue", "values", "registry", "passed")
+_COPIED = (
+    *("history", "tables", "decisions", "joins", "rollbacks", "regimes"),
+    *("catalogue", "values", "registry", "passed"),
+)
 """What a run's decisions depend on; records that were set aside before are none of it."""
 
 

@@ -1,13 +1,14 @@
-"""What is written down about rewrites of a table: values that had no place, and the word that one is to be undone."""
+"""What is written down about rewrites of a table: values that had no place, and the word to do or undo one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from cdc_sync.errors import HistoryError
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import SchemaEvolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,18 @@ class Rollback:
     version: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegimeAsked:
+    """The operator's word that a table of the other regime is to be rewritten; forgotten once it is.
+
+    Attributes:
+        evolution: what the configuration asked for when this was said.
+    """
+
+    table: TableId
+    evolution: SchemaEvolution
+
+
 def parse_unconverted(data: Mapping[str, Any], path: str) -> Unconverted:
     """Read what `StateStore.keep_unconverted` wrote.
 
@@ -72,5 +85,20 @@ def parse_rollback(data: Mapping[str, Any], path: str) -> Rollback:
     """
     try:
         return Rollback(table=TableId(**data["table"]), version=data["version"])
+    except (KeyError, TypeError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None
+
+
+def parse_regime(data: Mapping[str, Any], path: str) -> RegimeAsked:
+    """Read what `StateStore.ask_regime` wrote.
+
+    Raises:
+        HistoryError: if the file is damaged.
+    """
+    try:
+        evolution = data["evolution"]
+        if evolution not in get_args(SchemaEvolution):
+            raise KeyError(evolution)
+        return RegimeAsked(table=TableId(**data["table"]), evolution=evolution)
     except (KeyError, TypeError) as error:
         raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

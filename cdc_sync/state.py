@@ -8,6 +8,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     rollbacks/<table>.json                           one `Rollback`
+    regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
     values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `evidence.continuity`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
@@ -39,7 +40,14 @@ from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import name_of, open_store, table_of
 from cdc_sync.progress import with_number_keys
 from cdc_sync.resync import Mark, Resync, parse_resync
-from cdc_sync.rewritestate import Rollback, Unconverted, parse_rollback, parse_unconverted
+from cdc_sync.rewritestate import (
+    RegimeAsked,
+    Rollback,
+    Unconverted,
+    parse_regime,
+    parse_rollback,
+    parse_unconverted,
+)
 
 _FORMAT = 1
 
@@ -218,7 +226,22 @@ class StateStore:
         text = self._read(path := _path("rollbacks", table))
         return None if text is None else parse_rollback(_object(text, path), path)
 
-    def tables_with(self, folder: Literal["joins", "resyncs", "rollbacks"]) -> frozenset[TableId]:
+    def ask_regime(self, asked: RegimeAsked) -> None:
+        """Keep that a table is to be rewritten in another regime."""
+        text = json.dumps({"format": _FORMAT, **asdict(asked)}, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write(_path("regimes", asked.table), text + "\n")
+
+    def withdraw_regime(self, table: TableId) -> None:
+        """Forget it; nothing happens if it is not there."""
+        with contextlib.suppress(FileNotFoundError, NotFoundError):
+            self._asked(lambda: obstore.delete(self._store, _path("regimes", table)))
+
+    def regime(self, table: TableId) -> RegimeAsked | None:
+        """Return in which regime a table is to be rewritten, None if nobody asked for that."""
+        text = self._read(path := _path("regimes", table))
+        return None if text is None else parse_regime(_object(text, path), path)
+
+    def tables_with(self, folder: Literal["joins", "regimes", "resyncs", "rollbacks"]) -> frozenset[TableId]:
         """Return the tables of which there is something in a folder, whether or not it can be read."""
         return frozenset(filter(None, (table_of(path.split("/")[1]) for path in self._paths(folder))))
 

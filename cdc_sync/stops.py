@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import SchemaEvolution
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
 from cdc_sync.spark.problems import (
@@ -124,6 +125,25 @@ def no_key(names: str, problem: str, at: str) -> Pause:
         remedy="declare other columns as `key` of the table, or snapshot it again into a new target",
         at=at,
     )
+
+
+def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolution) -> Pause:
+    """Say why a table stops whose target is of another regime than the configuration asks for."""
+    return Pause(
+        reason=f"the target is of schema_evolution: {has}, which its readers find columns by, and the configuration "
+        f"asks for {wanted}",
+        remedy=f"set schema_evolution: {has} for it again; or have all its rows rewritten by `cdc-sync regime CONFIG "
+        f"{table}`, once its readers are ready for that (docs/hudi.md)",
+    )
+
+
+LOGS = Pause(
+    reason="the target is of the type MERGE_ON_READ: changed rows lie in logs, which its readers have to know, and the "
+    "configuration does not say so",
+    remedy="set hoodie.datasource.write.table.type: MERGE_ON_READ among target.table_properties again; or give the "
+    "table another target and have its rows sent once more (docs/hudi.md)",
+)
+"""Why a table stops whose readers were looked at as if there were no logs."""
 
 
 def rolled_back(table: TableId, version: int) -> Pause:

@@ -189,7 +189,7 @@ class TableDropping(TableRenaming):
         return f"{found} as {self._archive(end)}" if end.dropped == "archive" else found
 
     def _archive(self, end: Version) -> TargetName:
-        return held_target(archive_name(self.route.target, end), self._context.target.capabilities.tables)
+        return held_target(archive_name(self.route.target, end), self.route.capabilities.tables)
 
     def _collides(self, end: Version) -> bool:
         """Pause if a table has the name that the target is to get."""

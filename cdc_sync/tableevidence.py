@@ -75,7 +75,7 @@ class TableEvidence:
             history,
             sightings,
             self.route,
-            self._context.target.capabilities,
+            self.route.capabilities,
             logs=self._context.evidence.logs,
             kept=kept,
             values=values,

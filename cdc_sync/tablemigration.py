@@ -28,11 +28,11 @@ from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.keys import clash
 from cdc_sync.stops import Pause, no_key
 from cdc_sync.tableends import last_end
-from cdc_sync.tablepartitioning import TablePartitioning
+from cdc_sync.tableregime import TableRegime
 from cdc_sync.targets.base import TargetState
 
 
-class TableMigration(TablePartitioning):
+class TableMigration(TableRegime):
     """The columns of one target. One thread at a time."""
 
     def __init__(self, context: Context, route: Route) -> None:
@@ -61,7 +61,7 @@ class TableMigration(TablePartitioning):
             return  # no target outlives this version, and the next one begins with a version of its own
         if self._is_ahead:
             raise self._too_short(self.history)
-        for version in stages(self.history, self._stamped, self._context.target.capabilities):
+        for version in stages(self.history, self._stamped, self.route.capabilities):
             stop = self._key_clash(version)
             if stop is not None:
                 self.refuse(stop)
@@ -140,7 +140,7 @@ class TableMigration(TablePartitioning):
         stamped = history.version(self._stamped) if self._stamped is not None else None
         rows_at = history.version(self.progress.version) if self.progress else None
         joined = joined_columns(history.versions)
-        capabilities = self._context.target.capabilities
+        capabilities = self.route.capabilities
         return migration(
             stamped,
             rows_at,
@@ -185,7 +185,7 @@ class TableMigration(TablePartitioning):
             return True
         if self.route.merge is not None:
             return self._forget(join, _SHARED)
-        version = join_version(history, join, self._context.target.capabilities)
+        version = join_version(history, join, self.route.capabilities)
         if isinstance(version, Refused):
             return self._forget(join, version)
         joined = history.extended(version)
@@ -254,7 +254,7 @@ class TableMigration(TablePartitioning):
         return plan
 
     def _rewrites(self, version: Version) -> bool:
-        return rewrites(version.changes, self._context.target.capabilities, version.schema, self._mode)
+        return rewrites(version.changes, self.route.capabilities, version.schema, self._mode)
 
     def _rolled_back(self, state: TargetState | None) -> TargetState | None:
         """Undo the rewrite that the operator asks to be undone, unless it is; return what the target is then."""

@@ -93,7 +93,7 @@ class TableRenaming(TableTruncation):
 
     def _target_of(self, table: TableId) -> TargetName | None:
         found = self._route_of(table)
-        return None if found is None else held_target(found.target, self._context.target.capabilities.tables)
+        return None if found is None else held_target(found.target, found.capabilities.tables)
 
     def _into(self, end: Version) -> TargetName:
         """Return what the target is called from an end on.

@@ -99,7 +99,7 @@ class Tables:
         if wanted is None:
             get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
             return None
-        return replace(wanted, target=held_target(wanted.target, self._context.target.capabilities.tables))
+        return replace(wanted, target=held_target(wanted.target, wanted.capabilities.tables))
 
     def _make(self, table: TableId) -> TableSync | None:
         wanted = self.route_of(table)

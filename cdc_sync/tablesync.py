@@ -46,7 +46,7 @@ class TableSync(TableDropping):
         # At most so many rows are in the target, None if nobody knows.
         self._rows: int | None = None
         self._is_read = False
-        self._is_of_another_mode = False
+        self._is_of_another_kind = False
         self._keeps_unchanged = False
         self._versions = Window(context.config.limits.max_versions_per_hour)
         self._evidence = TableEvidence(context, route)
@@ -64,7 +64,7 @@ class TableSync(TableDropping):
         found = self._context.target.state(self.route.target)
         if found is not None:
             self._check_ours(found)
-        state = self._claim(self._rolled_back(found))
+        state = self._in_regime(self._claim(self._rolled_back(found)))
         self._stamped = state.version if state else None
         self._rows = state.rows if state else 0
         self._take_partitioning(state)
@@ -79,12 +79,15 @@ class TableSync(TableDropping):
         self._told_before = {}
         self._is_read = True
         if state is not None:
-            other = mode_remedy(state.mode, self._mode)
-            self._is_of_another_mode = other is not None
+            mode = mode_remedy(state.mode, self._mode)
+            other = self._other_regime(state) if mode is None else Pause(reason=mode[0], remedy=mode[1])
+            self._is_of_another_kind = other is not None
             if other is not None:
-                self.refuse(Pause(reason=other[0], remedy=other[1]))
+                self.refuse(other)
         if self.rollback is not None:
             self.refuse(rolled_back(self.table, self.rollback.version))
+        if self.regime_asked is not None:
+            self.save_status()  # it says what that waits for
 
     def follow_rollback(self) -> None:
         """Undo a rewrite if the operator asks for it, and go on if no longer."""
@@ -93,6 +96,11 @@ class TableSync(TableDropping):
             return
         self._go_on()
         get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
+
+    def follow_regime(self) -> None:
+        """Rewrite the target in the configured regime if the operator asks for it by now, and go on."""
+        if self._context.state.regime(self.table) != self.regime_asked:
+            self._go_on()
 
     @property
     def is_decided(self) -> bool:
@@ -118,7 +126,7 @@ class TableSync(TableDropping):
     def join_columns(self, join: Join) -> bool:
         """Carry out what the operator said after the fact; return whether it is done. A paused table then goes on."""
         self.reload_after_failure()
-        if self.history is None or self._is_of_another_mode:
+        if self.history is None or self._is_of_another_kind:
             return False
         done = self.take_up(join)
         if done and self.pause is not None:

@@ -41,6 +41,7 @@ _NEED_PYSPARK = (
     "targets",
     "faults",
     "corpus/test_corpus.py",
+    "corpus/test_formats.py",
     "test_bounds.py",
     "test_gaps.py",
     "verify/test_captures.py",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BaseModel, Field, model_validator
 
 from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
-from cdc_sync.config.routes import check_rules, policy_of
+from cdc_sync.config.routes import check_rules, evolution_of, policy_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
@@ -131,6 +132,7 @@ class Config(Section):
         self._check_removals()
         self._check_partitionings()
         self._check_merges()
+        self._check_readers()
         return self
 
     def _check_removals(self) -> None:
@@ -175,6 +177,22 @@ class Config(Section):
                         f"are in it; say {others} in the rule's policy",
                         *place,
                     )
+
+    def _check_readers(self) -> None:
+        """Refuse rules whose tables would be read wrong, as the target's section is."""
+        target = self.target
+        for index, rule in enumerate(self.tables):
+            own = {"schema_evolution": rule.schema_evolution, "readers": rule.readers}
+            inherits = frozenset(name for name, said in own.items() if said is None)
+            if len(inherits) < len(own):
+                kept = replace(
+                    target.kept,
+                    evolution=evolution_of(target, rule),
+                    readers=target.readers if rule.readers is None else rule.readers,
+                    place=("tables", index),
+                    inherits=inherits,
+                )
+                kept.check()
 
     @property
     def secrets(self) -> frozenset[Secret]:

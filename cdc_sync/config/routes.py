@@ -11,6 +11,7 @@ from cdc_sync.config.fields import problem
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import SchemaEvolution, capabilities_of
 from cdc_sync.naming import LeftOut, Route, TargetName
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy, answers
@@ -18,6 +19,7 @@ from cdc_sync.schema.policy import Policy, answers
 if TYPE_CHECKING:
     from cdc_sync.config.models import Config
     from cdc_sync.config.tables import PolicyDefaults, TableRule
+    from cdc_sync.config.target import Target
 
 
 def route(config: Config, table: TableId) -> Route | None:
@@ -47,10 +49,16 @@ def route(config: Config, table: TableId) -> Route | None:
             key=rule.key,
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
+            capabilities=capabilities_of(config.target.format, evolution_of(config.target, rule)),
             merge=None if rule.merge is None else rule.merge.source_column,
             left_out=None if config.connector.excluded_columns is None else LeftOut(config.connector.excluded_columns),
         )
     return None
+
+
+def evolution_of(target: Target, rule: TableRule) -> SchemaEvolution:
+    """Return how columns of a rule's tables are to be found in older files."""
+    return target.schema_evolution if rule.schema_evolution is None else rule.schema_evolution
 
 
 def is_routed(config: Config, table: TableId) -> bool:

@@ -9,8 +9,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from cdc_sync.config.fields import Regex, Scalar, Text, problem
+from cdc_sync.config.regimes import Readers
 from cdc_sync.config.section import Section
 from cdc_sync.config.template import Template, TemplateError
+from cdc_sync.migrate.capabilities import SchemaEvolution
 from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
 
@@ -78,6 +80,8 @@ class TableRule(Section):
     drops: tuple[Text, ...] = ()
     initial_values: Mapping[str, Scalar] = {}
     partition_by: tuple[Text, ...] | None = None
+    schema_evolution: SchemaEvolution | None = None
+    readers: Readers | None = None
     merge: Merge | None = None
     policy: PolicyOverride = PolicyOverride()
 

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from cdc_sync.config.fields import Location, Properties, Text, problem
+from cdc_sync.config.regimes import Kept, Readers
 from cdc_sync.config.section import Section
 from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution, capabilities_of
-from cdc_sync.migrate.readers import regime_of, right_for, why_not
 
 
 class Catalog(Section):
@@ -62,22 +62,7 @@ class Target(Section):
     catalog: Catalog = Field(default_factory=Catalog)
     schema_evolution: SchemaEvolution = "on_write"
     kept_states: Annotated[int, Field(ge=2, le=1000)] = _KEPT_STATES
-    readers: tuple[
-        Literal[
-            "spark",
-            "trino",
-            "presto",
-            "pyiceberg",
-            "duckdb",
-            "delta-rs",
-            "hudi-rs",
-            "polars",
-            "daft",
-            "clickhouse",
-            "arrow",
-        ],
-        ...,
-    ] = ()
+    readers: Readers = ()
     table_properties: Properties = {}
 
     @model_validator(mode="after")
@@ -103,7 +88,7 @@ class Target(Section):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the tables are able to do."""
+        """What tables are able to do that no rule says more of."""
         return capabilities_of(self.format, self.schema_evolution)
 
     @property
@@ -135,30 +120,19 @@ class Target(Section):
         return self
 
     @model_validator(mode="after")
-    def _evolution_fits(self) -> Target:
+    def _readers_read_right(self) -> Target:
         own = "hoodie.schema.on.read.enable"
         if own in self.table_properties:
             problem(f"names {own}, which target.schema_evolution decides; remove it", "table_properties")
-        if self.schema_evolution == "on_write":
-            return self
-        if self.format != "hudi":
-            problem(
-                f"has no use with format {self.format}, of which there is one kind of table; remove it",
-                "schema_evolution",
-            )
-        if not self.readers:
-            problem(
-                "is on_read, so that most engines would read old columns under new names, without an error; say with "
-                "readers: [spark] that none of them reads the tables (docs/hudi.md)",
-                "schema_evolution",
-            )
+        self.kept.check()
         return self
 
-    @model_validator(mode="after")
-    def _readers_read_right(self) -> Target:
-        regime = regime_of(self.format, self.table_properties, self.schema_evolution)
-        for index, name in enumerate(self.readers):
-            if (reason := why_not(name, regime)) is not None:
-                remedy = f"of {', '.join(right_for(name))} tables it shows every value (docs/readers.md)"
-                problem(f"names {name}, which is not to read {regime} tables: it {reason}; {remedy}", "readers", index)
-        return self
+    @property
+    def kept(self) -> Kept:
+        """How tables are kept that no rule says more of, and who reads them."""
+        return Kept(
+            format=self.format,
+            table_properties=self.table_properties,
+            evolution=self.schema_evolution,
+            readers=self.readers,
+        )

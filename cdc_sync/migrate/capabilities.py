@@ -36,6 +36,9 @@ from cdc_sync.schema.types import (
     StructType,
 )
 
+SchemaEvolution: TypeAlias = Literal["on_write", "on_read"]
+"""`on_write`: columns are found by their names in files of any age; `on_read`: by ids, where a format has both ways."""
+
 
 class Promotion(Enum):
     """A family of type changes that a format may do without touching data files."""
@@ -53,6 +56,7 @@ class Capabilities:
     Attributes:
         format: its name, for messages.
         kind: how its tables are kept, where that can be chosen; else empty.
+        evolution: how their columns are found in files that are older than a change of them.
         promotions: type changes done in place.
         widens_nested: they are done in place in the parts of lists, maps and structs too.
         rewritten: other kinds of change, of columns and inside them, that are only done by rewriting the rows.
@@ -74,6 +78,7 @@ class Capabilities:
     repartitions: bool = False
     merges: bool = False
     kind: str = ""
+    evolution: SchemaEvolution = "on_write"
     reserved_prefix: str = "__cdc_sync"
     columns: NameRules = ANY_NAME
     tables: NameRules = ANY_NAME
@@ -144,6 +149,7 @@ HUDI = Capabilities(
 HUDI_ON_READ = replace(
     HUDI,
     kind="hudi on read",
+    evolution="on_read",
     # Columns are found by ids in files of any age. A float that was widened would read 0.1 where a rewrite has
     # 0.10000000149011612, and what becomes another kind of type is for the policies to decide, as in every format.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64, Promotion.DECIMAL_PRECISION)),
@@ -185,11 +191,10 @@ FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)
 """What each format that can be configured is able to do, its tables kept as they are if nothing is said of it."""
 KINDS = (ICEBERG, DELTA, HUDI, HUDI_ON_READ, PARQUET, MEMORY)
 """The same with all ways to keep them."""
-SchemaEvolution: TypeAlias = Literal["on_write", "on_read"]
 
 
 def capabilities_of(form: str, evolution: SchemaEvolution) -> Capabilities:
-    """Return what the tables of a target's settings are able to do."""
+    """Return what tables of a format are able to do that are kept so."""
     return HUDI_ON_READ if (form, evolution) == ("hudi", "on_read") else FORMATS[form]
 
 

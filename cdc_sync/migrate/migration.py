@@ -9,7 +9,7 @@ from typing import TypeAlias
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import Joined, staying_id
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
+from cdc_sync.migrate.capabilities import ICEBERG, Capabilities, SchemaEvolution
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.schema.changes import SchemaChange
@@ -26,11 +26,13 @@ class CreateTable:
 
     Attributes:
         partitioning: what its files are divided by, which is stamped too; None where nothing is said of it.
+        evolution: how its columns are found in older files, where the format has more than one way.
     """
 
     schema: InternalSchema
     mode: Mode = "upsert"
     partitioning: Partitioning | None = None
+    evolution: SchemaEvolution = "on_write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,18 @@ class Repartition:
     after: Partitioning
 
 
-Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill | Repartition
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRegime:
+    """Write all rows anew as a table whose columns are found in another way, in one commit.
+
+    Columns, stamp and progress are the same afterwards. What `Target.roll_back` led to is given up: it is of the regime
+    before.
+    """
+
+    after: SchemaEvolution
+
+
+Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill | Repartition | ChangeRegime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +159,7 @@ def migration(
     Law: after the steps, `migration(head, head, head)` has none.
     """
     if stamped is None:
-        create = CreateTable(schema=head.schema, mode=mode, partitioning=partitioning)
+        create = CreateTable(schema=head.schema, mode=mode, partitioning=partitioning, evolution=capabilities.evolution)
         return Migration(version=head.number, schema=head.schema, steps=(create,))
     steps: list[Step] = []
     if rows_at is not None:

@@ -22,6 +22,7 @@ from typing_extensions import assert_never
 from cdc_sync.migrate.migration import (
     AlterTable,
     Backfill,
+    ChangeRegime,
     CreateTable,
     JoinValues,
     Migration,
@@ -214,6 +215,8 @@ def _held_step(step: Step, rules: NameRules) -> Step:
             return replace(step, schema=held_schema(schema, rules))
         case Backfill(columns=columns):
             return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
+        case ChangeRegime():
+            return step
         case Repartition():
             return step  # its text is stamped as the operator wrote it, so the target looks the names up
         case _:

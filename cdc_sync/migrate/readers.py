@@ -45,8 +45,12 @@ def regime_of(form: str, table_properties: Mapping[str, str], evolution: SchemaE
     """Return the kind of table that a target's settings make."""
     if form == "hudi" and evolution == "on_read":
         return "hudi on read"  # with logs or without: only Spark reads its columns by their ids
-    merges = table_properties.get(_TABLE_TYPE, "").upper() == "MERGE_ON_READ"
-    return "hudi merge-on-read" if form == "hudi" and merges else form
+    return "hudi merge-on-read" if has_logs(form, table_properties) else form
+
+
+def has_logs(form: str, table_properties: Mapping[str, str]) -> bool:
+    """Whether tables that a target's settings make have changed rows in logs beside their files."""
+    return form == "hudi" and table_properties.get(_TABLE_TYPE, "").upper() == "MERGE_ON_READ"
 
 
 def why_not(name: str, regime: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.migrate.capabilities import Capabilities
+from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution
 from cdc_sync.migrate.migration import Backfill, Migration
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import TargetName
@@ -36,6 +36,8 @@ class TargetState:
         partition_by: the configured text that this was brought to, None if there was none. Where a column went that
             it named, what is left of it: it differs from the configured text then.
         union: of a table that several source tables share, what is stamped beside the version (`cdc_sync.union`).
+        evolution: how columns are found in older files, where the format has more than one way.
+        logs: changed rows lie in logs beside the files, which readers have to know.
     """
 
     version: int | None
@@ -47,6 +49,8 @@ class TargetState:
     partitioning: Partitioning = UNPARTITIONED
     partition_by: str | None = None
     union: str | None = None
+    evolution: SchemaEvolution = "on_write"
+    logs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ class Target(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the format can change in place."""
+        """What the format is able to do in tables that nothing else is said of (`Route.capabilities`)."""
         ...
 
     def state(self, name: TargetName) -> TargetState | None:

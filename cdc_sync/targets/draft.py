@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from cdc_sync.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
 from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import CreateTable, Migration, Repartition
+from cdc_sync.migrate.migration import ChangeRegime, CreateTable, Migration, Repartition
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import InternalSchema
@@ -59,10 +59,12 @@ class DraftTarget:
         state = self.state(name) or TargetState(version=None, progress=None)
         for step in migration.steps:
             match step:
-                case CreateTable(mode=mode, partitioning=partitioning):
-                    state = _divided(replace(state, mode=mode), partitioning)
+                case CreateTable(mode=mode, partitioning=partitioning, evolution=evolution):
+                    state = _divided(replace(state, mode=mode, evolution=evolution), partitioning)
                 case Repartition(after=after):
                     state = _divided(state, after)
+                case ChangeRegime(after=evolution):
+                    state = replace(state, evolution=evolution)
                 case _:
                     pass
         kept = None if state.progress is None else progress

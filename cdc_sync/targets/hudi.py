@@ -18,9 +18,18 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError, UnfitTarget
-from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import Capabilities, capabilities_of
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    ChangeRegime,
+    CreateTable,
+    JoinValues,
+    Migration,
+    RewriteTable,
+    Step,
+)
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
@@ -42,7 +51,17 @@ from cdc_sync.targets.hudi_rows import appended, merged, prepared
 from cdc_sync.targets.hudi_schema import KEY, META, held_type
 from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
-from cdc_sync.targets.hudi_steps import alter, fill, following, join, rewrite, values_of
+from cdc_sync.targets.hudi_steps import (
+    alter,
+    change_regime,
+    fill,
+    following,
+    join,
+    present,
+    present_to_write,
+    rewrite,
+    values_of,
+)
 from cdc_sync.targets.hudi_table import HudiTable
 from cdc_sync.targets.hudi_timeline import Snapshot
 from cdc_sync.targets.keyless import Writer, write_whole_rows
@@ -58,7 +77,6 @@ class HudiTarget:
     def __init__(self, *, config: TargetConfig, spark: SparkSession) -> None:
         self._config = config
         self._spark = spark
-        self._on_read = config.schema_evolution == "on_read"
         self._warehouse = config.catalog.warehouse.rstrip("/")
         activate(spark)
         _check_serializer(spark)
@@ -72,7 +90,7 @@ class HudiTarget:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What readers of the regime take without a rewrite."""
+        """What readers of the configured regime take without a rewrite; each table is treated as its own."""
         return self._config.capabilities
 
     def state(self, name: TargetName) -> TargetState | None:
@@ -87,7 +105,6 @@ class HudiTarget:
         now = table.snapshot()
         if now is None:
             return None
-        self._check_regime(name, now)
         stamp = now.stamp
         kept = stamp.kept if stamp.kept is not None and table.keeps(stamp.kept.instant) else None
         return TargetState(
@@ -97,6 +114,8 @@ class HudiTarget:
             rows=stamp.rows,
             size=table.size(),
             kept=None if kept is None else kept.version,
+            evolution=now.columns.evolution,
+            logs=now.logs,
         )
 
     def migrate(
@@ -117,11 +136,14 @@ class HudiTarget:
         if isinstance(step, CreateTable):
             columns = names_of(step.schema)
             stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, created=True)
-            table.create(table.columns_of(step.schema, step.mode), stamp)
+            table.create(table.columns_of(step.schema, step.mode, step.evolution), stamp)
             return
-        now = _present(table)
+        now = present_to_write(table)
         if isinstance(step, Backfill):
             fill(table, now, step, progress)
+            return
+        if isinstance(step, ChangeRegime):
+            change_regime(table, now, migration.schema, step.after)
             return
         if now.stamp.version == migration.version:
             return
@@ -130,8 +152,10 @@ class HudiTarget:
                 join(table, now, step, said.get(step.into))
             case AlterTable(steps=steps):
                 changes = tuple(change for _, change in steps)
-                after = table.columns_of(migration.schema, now.stamp.mode)
-                in_place = not rewrites(changes, self.capabilities, migration.schema, now.stamp.mode)
+                evolution = now.columns.evolution
+                after = table.columns_of(migration.schema, now.stamp.mode, evolution)
+                able = capabilities_of("hudi", evolution)
+                in_place = not rewrites(changes, able, migration.schema, now.stamp.mode)
                 if changes and (not in_place or table.would_misread(after)):
                     wanted = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
                     rewrite(table, now, wanted, migration, now.stamp.progress, now.stamp.kept)
@@ -139,7 +163,7 @@ class HudiTarget:
                     alter(table, now, migration)
             case RewriteTable():
                 table.merge_logs()  # what is kept is read from its files
-                now = _present(table)
+                now = present(table)
                 table.keep(now.instant)
                 kept = Kept(instant=now.instant, version=step.version)
                 rewrite(table, now, step, migration, progress, kept)
@@ -148,15 +172,14 @@ class HudiTarget:
     def roll_back(self, name: TargetName) -> bool:
         """Write the rows that were kept once more, under the columns they had, in one commit."""
         table = self._table(name)
-        now = _present(table)
-        kept = now.stamp.kept
-        if kept is None or not table.keeps(kept.instant):
-            return False
-        then = table.snapshot_at(kept.instant)
-        struct = table.struct(then.columns)
-        rows = table.kept_rows(kept.instant, then.columns)
-        stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
         try:
+            kept = present_to_write(table).stamp.kept
+            if kept is None or not table.keeps(kept.instant):
+                return False
+            then = table.snapshot_at(kept.instant)
+            struct = table.struct(then.columns)
+            rows = table.kept_rows(kept.instant, then.columns)
+            stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
             table.commit(
                 "overwrite",
                 prepared(rows, struct, values_of(struct), key=F.col(KEY)),
@@ -172,9 +195,9 @@ class HudiTarget:
         """Insert, update and delete in one commit, whose metadata holds the marker."""
         batch = replace(batch, schema=held_schema(batch.schema, self.capabilities.columns))
         table = self._table(name)
-        now = _present(table)
-        struct = table.struct(now.columns)
         try:
+            now = present_to_write(table)
+            struct = table.struct(now.columns)
             if batch.append or batch.mode == "append":
                 keyed = batch.mode == "upsert" and bool(batch.schema.primary_key)
                 rows = appended(batch.rows, batch.schema, struct, keyed=keyed)
@@ -190,7 +213,7 @@ class HudiTarget:
     def truncate(self, name: TargetName, progress: Progress) -> None:
         """Replace all files by none."""
         table = self._table(name)
-        now = _present(table)
+        now = present(table)
         stamp = replace(now.stamp, rows=0)
         try:
             table.commit("overwrite", None, now.columns, following(table, replace(now, stamp=stamp), progress))
@@ -200,7 +223,7 @@ class HudiTarget:
     def mark(self, name: TargetName, progress: Progress) -> None:
         """Commit no record."""
         table = self._table(name)
-        now = _present(table)
+        now = present(table)
         try:
             table.commit("upsert", None, now.columns, following(table, now, progress))
         except Py4JJavaError as error:
@@ -220,7 +243,7 @@ class HudiTarget:
         """Select from the newest commit, or from an earlier one by the names that it says its columns had."""
         columns = [schema.column(id_) for id_ in ids]
         table = self._table(name)
-        now = _present(table)
+        now = present(table)
         if commit is None or commit.progress is None:
             held, rows = names_of(held_schema(schema, self.capabilities.columns)), table.rows(now.instant, now.columns)
             values = (_cast(rows, held[column.id], column).alias(value_column(column.id)) for column in columns)
@@ -291,7 +314,7 @@ class HudiTarget:
             location=self.path(name),
             struct=struct,
             provider="hudi",
-            logs=table.is_merged_on_read,
+            logs=now.logs,
             options={} if now.columns.internal is None else ON_READ,
         )
 
@@ -299,18 +322,8 @@ class HudiTarget:
         """Return the folder of a table; a crafted name does not leave the warehouse."""
         return "/".join((self._warehouse, *held_parts(name, self.capabilities.tables)))
 
-    def _check_regime(self, name: TargetName, now: Snapshot) -> None:
-        """Refuse a table of the other regime: its files are read in another way, so that only a rewrite leads there."""
-        has = "on_write" if now.columns.internal is None else "on_read"
-        if (has == "on_read") != self._on_read:
-            raise UnfitTarget(
-                f"Cannot keep {name} as target.schema_evolution asks for: the table at {self.path(name)} is of "
-                f"schema_evolution: {has}, and readers find its columns by that; set {has} again, or give the table "
-                "another target, or move it away, and have its rows sent once more"
-            )
-
     def _table(self, name: TargetName) -> HudiTable:
-        return HudiTable(self._spark, self.path(name), self._config.table_properties, on_read=self._on_read)
+        return HudiTable(self._spark, self.path(name), self._config.table_properties)
 
     @property
     def _jvm(self) -> Any:
@@ -326,6 +339,7 @@ _VERBS: Mapping[type[Step], str] = {
     AlterTable: "migrate",
     RewriteTable: "rewrite",
     Backfill: "back-fill",
+    ChangeRegime: "change the regime of",
 }
 
 
@@ -335,13 +349,6 @@ def _check_serializer(spark: SparkSession) -> None:
     if spark.conf.get(key, None) != kryo:
         settings = " ".join(f"--conf {name}={HUDI_SETTINGS[name]}" for name in (key, "spark.kryo.registrator"))
         raise TargetError(f"Cannot write Hudi tables: Spark was started without {kryo}; give spark-submit {settings}")
-
-
-def _present(table: HudiTable) -> Snapshot:
-    now = table.snapshot()
-    if now is None:
-        raise TargetError(f"Cannot use {table.path}: there is no table")
-    return now
 
 
 def _lineage(table: HudiTable) -> Lineage:

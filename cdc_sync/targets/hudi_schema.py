@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
+from cdc_sync.migrate.capabilities import SchemaEvolution
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import DataType
@@ -33,6 +34,11 @@ class HeldColumns:
 
     avro: str
     internal: str | None = None
+
+    @property
+    def evolution(self) -> SchemaEvolution:
+        """How files that are older than these columns are read."""
+        return "on_write" if self.internal is None else "on_read"
 
 
 def held_type(type_: DataType) -> T.DataType:

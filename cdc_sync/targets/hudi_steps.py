@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
-from cdc_sync.migrate.capabilities import can_compare
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import SchemaEvolution, can_compare
 from cdc_sync.migrate.migration import Backfill, JoinValues, Migration, RewriteTable
 from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal
@@ -42,7 +44,7 @@ def following(table: HudiTable, now: Snapshot, progress: Progress | None) -> Cal
 
 def alter(table: HudiTable, now: Snapshot, migration: Migration) -> None:
     """Commit other columns and nothing else."""
-    columns = table.columns_of(migration.schema, now.stamp.mode)
+    columns = table.columns_of(migration.schema, now.stamp.mode, now.columns.evolution)
     stamp = replace(now.stamp, version=migration.version, columns=names_of(migration.schema))
     table.commit("upsert", None, columns, following(table, replace(now, stamp=stamp), stamp.progress))
 
@@ -57,7 +59,7 @@ def rewrite(
 ) -> None:
     """Replace all files by others with the new columns; records keep their keys unless the key changes."""
     schema, mode = migration.schema, now.stamp.mode
-    columns = table.columns_of(schema, mode)
+    columns = table.columns_of(schema, mode, now.columns.evolution)
     rows = converted_rows(table.rows(now.instant, now.columns), step, schema, [*metadata_names(mode), KEY])
     key = F.col(KEY)
     if mode == "upsert" and schema.primary_key:
@@ -80,6 +82,38 @@ def rewrite(
     )
 
 
+def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolution: SchemaEvolution) -> None:
+    """Replace all files by others that are read in another way; records keep their keys, and the table its stamp.
+
+    Files from before are not read again, so none has to be read in both ways. What a savepoint keeps would be, and is
+    given up; repeated after a crash, only that is done.
+
+    Args:
+        schema: the columns that the table has, in the names that it holds.
+
+    Raises:
+        TargetError: if the table has others than these: a step that was begun has to be ended first.
+    """
+    if now.columns.evolution != evolution:
+        table.merge_logs()
+        now = present(table)
+        columns = table.columns_of(schema, now.stamp.mode, evolution)
+        struct = table.struct(columns)
+        if _shape(struct) != _shape(table.struct(now.columns)):
+            raise TargetError(
+                f"Cannot change the regime of {table.path}: a join of its columns is not complete; set "
+                f"schema_evolution: {now.columns.evolution} again until it is"
+            )
+        stamp = replace(now.stamp, kept=None, goes_back_to=None, created=False)
+        table.commit(
+            "overwrite",
+            prepared(table.rows(now.instant, now.columns), struct, values_of(struct), key=F.col(KEY)),
+            columns,
+            lambda written: replace(stamp, rows=written.inserted),
+        )
+    table.let_go(but=None)
+
+
 def fill(table: HudiTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
     """Give the rows that are there the values of new columns."""
     rows = table.rows(now.instant, now.columns)
@@ -95,7 +129,7 @@ def join(table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | No
         return  # no rows yet
     into = step.schema.column(step.into)
     columns = tuple(replace(it, type=step.type) if it.id == into.id else it for it in step.schema.columns)
-    wanted = table.columns_of(replace(step.schema, columns=columns), now.stamp.mode)
+    wanted = table.columns_of(replace(step.schema, columns=columns), now.stamp.mode, now.columns.evolution)
     wider = now if table.struct(wanted) == table.struct(now.columns) else replace(now, columns=wanted)
     progress = marker_after_join(now.stamp.progress, step.version)
     rows = table.rows(now.instant, now.columns)
@@ -118,6 +152,27 @@ def _update(table: HudiTable, now: Snapshot, rows: DataFrame, values: Mapping[st
     struct = table.struct(now.columns)
     changed = prepared(rows, struct, values_of(struct) | dict(values), key=F.col(KEY))
     table.commit("upsert", changed, now.columns, following(table, now, progress))
+
+
+def present(table: HudiTable) -> Snapshot:
+    """Return the newest state of a table that has to be there."""
+    now = table.snapshot()
+    if now is None:
+        raise TargetError(f"Cannot use {table.path}: there is no table")
+    return now
+
+
+def present_to_write(table: HudiTable) -> Snapshot:
+    """Return the newest state of a table that is to be written, once nothing unfinished is left in it."""
+    now = present(table)
+    if not now.unfinished:
+        return now
+    table.undo_unfinished(now.columns)
+    return present(table)
+
+
+def _shape(struct: StructType) -> list[tuple[str, DataType]]:
+    return [(field.name, field.dataType) for field in struct.fields]
 
 
 def values_of(struct: StructType) -> dict[str, Column]:

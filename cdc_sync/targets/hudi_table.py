@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI
+from cdc_sync.migrate.capabilities import HUDI, SchemaEvolution
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
@@ -66,19 +66,16 @@ class Written:
 class HudiTable(HudiTimeline):
     """One table, which need not be there yet."""
 
-    def __init__(
-        self, spark: SparkSession, path: str, table_properties: Mapping[str, str], *, on_read: bool = False
-    ) -> None:
+    def __init__(self, spark: SparkSession, path: str, table_properties: Mapping[str, str]) -> None:
         super().__init__(spark, path)
         self._type = table_properties.get(TABLE_TYPE, "COPY_ON_WRITE")
         merging = MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
-        self._on_read = on_read
         self._settings = SETTINGS | merging | dict(table_properties)
 
-    def columns_of(self, schema: InternalSchema, mode: Mode) -> HeldColumns:
+    def columns_of(self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution) -> HeldColumns:
         """Return columns as a commit of the table carries them; `schema` has the names it holds."""
         avro = avro_schema(self._jvm, table_struct(schema, mode))
-        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if self._on_read else None)
+        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if evolution == "on_read" else None)
 
     def struct(self, columns: HeldColumns) -> StructType:
         """Return columns as Spark has them, Hudi's own left out."""
@@ -190,6 +187,18 @@ class HudiTable(HudiTimeline):
             nothing = self._hudi.common.util.Option.empty()
             if not client.commitStats(instant, stats, metadata, action, replaced, nothing):
                 raise TargetError(f"Cannot write {self.path}: Hudi did not commit {instant}")
+
+    def undo_unfinished(self, columns: HeldColumns) -> None:
+        """Take back what a process that died began, where no other may be writing.
+
+        The next commit does so too. But rows that it is made of have been looked for by then, and Hudi's reader asks
+        once more for what it saw of an unfinished replacement, which is gone. Source: `TimelineUtils.
+        validateTimestampAsOf`, `CleanerUtils.rollbackFailedWrites`.
+        """
+        config = self._config(columns)
+        if config.getFailedWritesCleanPolicy().isEager():
+            with self._client(config) as client:
+                client.rollbackFailedWrites(self._meta())
 
     def _remember(self, internal: str, instant: str) -> None:
         """Keep the columns of all commits where readers look for those of old files.

@@ -23,11 +23,15 @@ class Snapshot:
         instant: the newest completed commit, whoever made it.
         stamp: what the newest commit of ours says.
         columns: what it says of the columns.
+        logs: changed rows lie in logs beside the files, as was chosen when the table was made.
+        unfinished: commits were begun and not completed: one is being made, or was by a process that died.
     """
 
     instant: str
     stamp: Stamp
     columns: HeldColumns
+    logs: bool
+    unfinished: bool
 
 
 class HudiTimeline:
@@ -51,16 +55,17 @@ class HudiTimeline:
             return None
         meta = self._meta()
         timeline = meta.getActiveTimeline()
-        newest = None
+        logs, newest = _has_logs(meta), None
+        unfinished = not timeline.getCommitsTimeline().filterInflightsAndRequested().empty()
         for instant, stamp, columns in self._stamps(timeline):
             newest = newest or instant
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs, unfinished=unfinished)
         if newest is None:
             return None
         for _, stamp, columns in self._archived(meta):
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs, unfinished=unfinished)
         raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted; give the table another target, or drop it to have it built anew"
@@ -81,9 +86,11 @@ class HudiTimeline:
 
     def snapshot_at(self, instant: str) -> Snapshot:
         """Return the state as of a commit."""
-        for found, stamp, columns in self._stamps(self._meta().getActiveTimeline()):
+        meta = self._meta()
+        for found, stamp, columns in self._stamps(meta.getActiveTimeline()):
             if found <= instant and stamp is not None:
-                return Snapshot(instant=instant, stamp=stamp, columns=columns)
+                logs = _has_logs(meta)
+                return Snapshot(instant=instant, stamp=stamp, columns=columns, logs=logs, unfinished=False)
         raise TargetError(f"Cannot read {self.path} as of {instant}: the commit is no longer in the timeline")
 
     def keeps(self, instant: str) -> bool:
@@ -151,6 +158,10 @@ class HudiTimeline:
         for key, value in values.items():
             java.put(key, value)
         return java
+
+
+def _has_logs(meta: Any) -> bool:
+    return str(meta.getTableType().name()) == "MERGE_ON_READ"
 
 
 def each(iterator: Any) -> Iterator[Any]:

@@ -26,6 +26,7 @@ from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.migration import (
     AlterTable,
     Backfill,
+    ChangeRegime,
     CreateTable,
     JoinValues,
     Migration,
@@ -144,7 +145,7 @@ class MergedTarget:
                         self._take_up(name, migration)
                     case Backfill(columns=columns):
                         self._fill(name, columns, progress)
-                    case RewriteTable() | JoinValues() | Repartition():
+                    case RewriteTable() | JoinValues() | Repartition() | ChangeRegime():
                         raise self._refused(
                             name,
                             Refused(

@@ -106,7 +106,7 @@ class _Verifier:
         target = self._target()
         if target is None:
             return replace(blank, problem="there is no target table yet")
-        name = held_target(wanted.target, target.capabilities.tables)
+        name = held_target(wanted.target, wanted.capabilities.tables)
         target = SharedTables(target).target_of(wanted)
         state = target.state(name)
         if state is None or state.version is None:

@@ -11,7 +11,7 @@ import pytest
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.resync import Mark, Resync
-from cdc_sync.rewritestate import Rollback, Unconverted, UnconvertedValue
+from cdc_sync.rewritestate import RegimeAsked, Rollback, Unconverted, UnconvertedValue
 from cdc_sync.state import (
     QuarantineCount,
     QuarantinedRecord,
@@ -89,6 +89,31 @@ def test_what_was_asked_to_be_read_again_is_kept_by_table_and_signal(tmp_path: P
     assert store.resyncs(ORDERS) == (asked, done)
     assert store.resyncs(other.table) == (other,)
     assert store.tables_with("resyncs") == {ORDERS, other.table}
+
+
+def test_the_wish_for_another_regime_is_kept_until_it_is_withdrawn(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    asked = RegimeAsked(table=ORDERS, evolution="on_read")
+    assert store.regime(ORDERS) is None
+
+    store.ask_regime(asked)
+    store.ask_regime(asked)
+
+    assert (store.regime(ORDERS), store.tables_with("regimes")) == (asked, frozenset((ORDERS,)))
+    for _ in range(2):
+        store.withdraw_regime(ORDERS)
+        assert (store.regime(ORDERS), store.tables_with("regimes")) == (None, frozenset())
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"table": {}, "evolution": "on_read"}'])
+def test_a_damaged_wish_for_another_regime_says_so(tmp_path: Path, text: str) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    store.ask_regime(RegimeAsked(table=ORDERS, evolution="on_read"))
+    (path,) = (tmp_path / "regimes").iterdir()
+    for damaged in (text, path.read_text().replace("on_read", "by_colour")):
+        path.write_text(damaged)
+        with pytest.raises(HistoryError, match=r"Cannot read .*regimes/"):
+            store.regime(ORDERS)
 
 
 @pytest.mark.parametrize(

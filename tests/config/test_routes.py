@@ -7,6 +7,7 @@ import pytest
 from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
 from cdc_sync.errors import RefusedError
 from cdc_sync.events import TableId
+from cdc_sync.migrate.capabilities import HUDI, HUDI_ON_READ, ICEBERG
 from cdc_sync.naming import LeftOut
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
@@ -15,10 +16,11 @@ ORDERS = TableId(database="shop", schema="inv", table="orders")
 MYSQL_ORDERS = TableId(database="inventory", schema="", table="orders")
 
 
-def config_with(*rules: str, policy: str = "{}") -> Config:
+def config_with(*rules: str, policy: str = "{}", target: str = "{}") -> Config:
     lines = "".join(f"  - {rule}\n" for rule in rules)
     return parse_config(
-        f"pipeline: {{name: p}}\nkafka: {{bootstrap_servers: 'b:1', topics: [t]}}\npolicy: {policy}\ntables:\n{lines}"
+        f"pipeline: {{name: p}}\nkafka: {{bootstrap_servers: 'b:1', topics: [t]}}\npolicy: {policy}\n"
+        f"target: {target}\ntables:\n{lines}"
     )
 
 
@@ -53,6 +55,17 @@ def test_which_columns_events_leave_out_is_stated_for_all_tables() -> None:
     assert routed(config).left_out is None
     stated = config.model_copy(update={"connector": config.connector.model_copy(update={"excluded_columns": ("a",)})})
     assert routed(stated).left_out == LeftOut(("a",))
+
+
+def test_a_table_may_be_kept_otherwise_than_the_others() -> None:
+    rules = ("{table: d.s.a, schema_evolution: on_read, readers: [spark]}", "{table: d.s.b, readers: [trino]}")
+    tables = [TableId(database="d", schema="s", table=name) for name in "ab"]
+    config = config_with(*rules, target="{format: hudi}")
+    assert [routed(config, table).capabilities for table in tables] == [HUDI_ON_READ, HUDI]
+    rules = ("{table: d.s.a, schema_evolution: on_write, readers: [trino]}", "{table: d.s.b}")
+    config = config_with(*rules, target="{format: hudi, schema_evolution: on_read, readers: [spark]}")
+    assert [routed(config, table).capabilities for table in tables] == [HUDI, HUDI_ON_READ]
+    assert routed(config_with("table: shop.inv.orders")).capabilities == ICEBERG
 
 
 def test_a_pattern_must_match_the_whole_name() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import ICEBERG
+from cdc_sync.migrate.capabilities import HUDI_ON_READ, ICEBERG
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, RewriteTable, migration, stages
 from cdc_sync.schema.changes import AddColumn, RenameColumn
 from cdc_sync.schema.diff import diff
@@ -25,6 +25,11 @@ def test_a_missing_table_is_created_with_the_heads_columns() -> None:
     made = migration(None, None, RENAMED)
     assert made.steps == (CreateTable(schema=RENAMED.schema),)
     assert (made.version, made.schema) == (3, RENAMED.schema)
+
+
+def test_a_table_is_created_as_it_is_to_be_kept() -> None:
+    (step,) = migration(None, None, RENAMED, capabilities=HUDI_ON_READ).steps
+    assert step == CreateTable(schema=RENAMED.schema, evolution="on_read")
 
 
 def test_a_table_at_the_head_needs_nothing() -> None:

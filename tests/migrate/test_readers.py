@@ -10,7 +10,7 @@ import pytest
 from cdc_sync.config import Target, parse_config
 from cdc_sync.errors import ConfigError
 from cdc_sync.migrate.capabilities import FORMATS
-from cdc_sync.migrate.readers import ENGINES, REGIMES, regime_of, right_for, why_not
+from cdc_sync.migrate.readers import ENGINES, REGIMES, has_logs, regime_of, right_for, why_not
 from cdc_sync.migrate.readers_page import render
 
 _MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
@@ -35,6 +35,9 @@ def test_how_a_hudi_table_is_kept_is_told_by_its_properties() -> None:
     assert regime_of("hudi", _MERGE_ON_READ) == "hudi merge-on-read"
     assert regime_of("hudi", {}) == "hudi"
     assert regime_of("delta", _MERGE_ON_READ) == "delta"
+    assert has_logs("hudi", _MERGE_ON_READ)
+    assert not has_logs("hudi", {})
+    assert not has_logs("delta", _MERGE_ON_READ)
     assert regime_of("hudi", {}, "on_read") == regime_of("hudi", _MERGE_ON_READ, "on_read") == "hudi on read"
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from cdc_sync.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Repartition, RewriteTable
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    ChangeRegime,
+    CreateTable,
+    JoinValues,
+    Repartition,
+    RewriteTable,
+)
 from cdc_sync.naming import TargetName
 from cdc_sync.schema.changes import (
     AddColumn,
@@ -54,6 +62,14 @@ def test_partitions_are_part_of_a_new_table_and_fields_of_one_that_is_there() ->
         ),
     )
     assert explain(CreateTable(schema=SCHEMA, partitioning=UNPARTITIONED), T) == explain(CreateTable(schema=SCHEMA), T)
+
+
+def test_another_regime_is_a_rewrite_of_all_rows() -> None:
+    assert explain(ChangeRegime(after="on_read"), T) == ExplainedStep(
+        kind="ChangeRegime",
+        cost="rewrite",
+        statements=("INSERT OVERWRITE TABLE shop.`odd.name` <all rows, for schema_evolution: on_read>",),
+    )
 
 
 def test_each_change_is_a_clause() -> None:

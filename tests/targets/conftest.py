@@ -28,7 +28,7 @@ from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_settings import ON_READ
+from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
@@ -68,7 +68,7 @@ class Lake:
         self._sources |= {held_name(column.name, rules): column.name for column in schema.columns}
 
     def create(self, schema: InternalSchema) -> None:
-        self.migrate(migration(None, None, version(1, schema)))
+        self.migrate(migration(None, None, version(1, schema), capabilities=self.target.capabilities))
 
     def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
         self._learn(steps.schema)
@@ -182,6 +182,14 @@ def hudi_on_read(session: SparkSession, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
+def hudi_merge_on_read(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
+    """Changed and deleted rows lie in logs while a test looks: none writes so often that they are merged by the way."""
+    catalog = Catalog(warehouse=str(tmp_path_factory.mktemp("hudi_merge_on_read")))
+    config = TargetConfig(format="hudi", catalog=catalog, table_properties={TABLE_TYPE: "MERGE_ON_READ"})
+    return open_target(config, session)
+
+
+@pytest.fixture(scope="session")
 def parquet(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Target:
     warehouse = str(tmp_path_factory.mktemp("parquet"))
     # The embedded metastore's database waits for the disk at every commit otherwise.
@@ -189,7 +197,14 @@ def parquet(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return open_target(TargetConfig(format="parquet", catalog=Catalog(warehouse=warehouse)), session)
 
 
-_LAKES = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hudi_on_read": "hudi", "parquet": "parquet"}
+_LAKES = {
+    "iceberg": "iceberg",
+    "delta": "delta",
+    "hudi": "hudi",
+    "hudi_on_read": "hudi",
+    "hudi_merge_on_read": "hudi",
+    "parquet": "parquet",
+}
 """What tables are kept as, and the mark of the jars that this needs."""
 _FORMATS = ["memory", *(pytest.param(name, marks=getattr(pytest.mark, mark)) for name, mark in _LAKES.items())]
 

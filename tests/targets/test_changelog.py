@@ -63,7 +63,7 @@ def write(lake: Lake, schema: InternalSchema, first: int, *events: Mapping[str, 
 
 
 def created(lake: Lake, schema: InternalSchema = SCHEMA) -> Lake:
-    lake.migrate(migration(None, None, version(1, schema), mode="append"))
+    lake.migrate(migration(None, None, version(1, schema), capabilities=lake.target.capabilities, mode="append"))
     return lake
 
 

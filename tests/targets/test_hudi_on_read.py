@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError, UnfitTarget
+from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import HUDI_ON_READ, can_change_in_place
 from cdc_sync.migrate.migration import AlterTable, Migration, RewriteTable, migration
-from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import (
@@ -505,20 +504,6 @@ def test_clustering_by_others_keeps_columns_and_stamp(kept: Target, session: Spa
     table.write({1: 2, 100: 5})
     table.compact()
     table.check()
-
-
-def test_a_table_keeps_its_regime(hudi: Target, session: SparkSession, tmp_path: Path) -> None:
-    assert isinstance(hudi, HudiTarget)
-    warehouse = hudi.path(TargetName(namespace="n", name="t")).rpartition("/n/t")[0]
-    lake = Lake(target=hudi, session=session, name=fresh_name())
-    lake.create(InternalSchema(columns=(ID,), primary_key=(1,), last_column_id=1))
-    with pytest.raises(UnfitTarget, match="is of schema_evolution: on_write, and"):
-        opened(session, Path(warehouse)).state(lake.name)
-    other = Lake(target=opened(session, tmp_path), session=session, name=fresh_name())
-    other.create(InternalSchema(columns=(ID,), primary_key=(1,), last_column_id=1))
-    config = TargetConfig(format="hudi", catalog=Catalog(warehouse=str(tmp_path)))
-    with pytest.raises(UnfitTarget, match="is of schema_evolution: on_read"):
-        open_target(config, session).state(other.name)
 
 
 def test_a_changelog_s_own_columns_stay_behind_all_others(kept: Target, session: SparkSession) -> None:

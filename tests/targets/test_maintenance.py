@@ -257,7 +257,9 @@ def test_only_old_files_of_no_state_go_and_no_other_table_s(lake: Lake) -> None:
     filled(lake)
     archived = replace(lake.name, name=f"{lake.name.name}__dropped_2")
     lake.target.archive(lake.name, archived)
-    lake.target.migrate(lake.name, migration(None, None, version(3, SCHEMA)), progress(0, 3))
+    lake.target.migrate(
+        lake.name, migration(None, None, version(3, SCHEMA), capabilities=lake.target.capabilities), progress(0, 3)
+    )
     neighbour = replace(lake, name=replace(lake.name, name=f"{lake.name.name}x"))
     filled(neighbour)
     lake.write(SCHEMA, [{"id": 1}], progress=progress(20, 3))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI_ON_READ
-from cdc_sync.migrate.migration import migration
+from cdc_sync.migrate.capabilities import HUDI_ON_READ, SchemaEvolution
+from cdc_sync.migrate.migration import ChangeRegime, Migration, migration
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column
@@ -24,7 +24,7 @@ from cdc_sync.targets.base import Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.hudi_schema import META
-from cdc_sync.targets.hudi_settings import TABLE_TYPE
+from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.metastore import Entry
 from cdc_sync.targets.registered import TABLE, RegisteredTarget
 from cdc_sync.testing.history import version
@@ -245,3 +245,20 @@ def test_tables_whose_columns_have_ids_are_read_by_their_name_alone(
             assert [tuple(row)[len(META) :] for row in found.collect()] == [expected]
             named = reader.sql(f"select {columns[1].name} from {name} where {columns[1].name} = 7")
             assert [tuple(row) for row in named.collect()] == [(7,)]
+
+
+@pytest.mark.hudi
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_an_entry_follows_its_table_into_another_regime(kind: str, opened: NewTarget, session: SparkSession) -> None:
+    target = opened("hudi", **{TABLE_TYPE: kind})
+    lake = Lake(target=target, session=session, name=fresh_name("shop"))
+    lake.create(SCHEMA)
+    lake.write(SCHEMA, [{"Id": 1, "a": 7}], progress=progress(1))
+    for evolution in get_args(SchemaEvolution)[::-1]:
+        steps = Migration(version=1, schema=SCHEMA, steps=(ChangeRegime(after=evolution),))
+        lake.migrate(steps, progress(1))
+        for suffix in ("",) if kind == "COPY_ON_WRITE" else ("_ro", "_rt"):
+            found = entry(target, lake.name, suffix)
+            assert found is not None
+            told = {key: value for key, value in found.form.options.items() if key in ON_READ}
+            assert told == (ON_READ if evolution == "on_read" else {}), (evolution, suffix)
