@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -43,11 +44,16 @@ def registry_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Hive metastore that whoever reads the tables can ask too; the columns may become any others."""
-    server, uri = start_metastore(tmp_path_factory.mktemp("metastore"), AS_ADVISED)
-    yield uri
-    server.stop()
+def new_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
+    """Start Hive metastores, one for each run, for the captures have tables of the same names."""
+    with ExitStack() as running:
+
+        def start() -> str:
+            server, uri = start_metastore(tmp_path_factory.mktemp("metastore"), AS_ADVISED)
+            running.callback(server.stop)
+            return uri
+
+        yield start
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +76,7 @@ def config_of(
             target=target,
             size=size,
             registry=request.getfixturevalue("registry_url") if capture.endswith("avro") else None,
-            metastore=request.getfixturevalue("metastore") if target == "parquet" else None,
+            metastore=request.getfixturevalue("new_metastore")() if target == "parquet" else None,
             pattern=None if tables is None else rf"{PREFIXES[capture]}\.inv\.({'|'.join(tables)})",
             compiled=compiled,
         )
