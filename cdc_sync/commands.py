@@ -17,9 +17,9 @@ from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
-from cdc_sync.migrate.capabilities import KINDS, SchemaEvolution
+from cdc_sync.migrate.capabilities import KINDS, Capabilities, SchemaEvolution
 from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import Decision, Join
+from cdc_sync.naming import Decision, Join, Route
 from cdc_sync.refused import Refused
 from cdc_sync.reports import Plan, TableHistory, table_history
 from cdc_sync.resync import ResyncAsked
@@ -286,8 +286,7 @@ def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: 
             raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
     history = recorded.load(found)
     late = {old: find_join(history, old, new) for old, new in renames.items()}
-    wanted = route(config, found)
-    capabilities = config.target.capabilities if wanted is None else wanted.capabilities
+    capabilities = _capabilities(config, route(config, found))
     for item in late.values():
         version = join_version(history, item, capabilities) if isinstance(item, Join) else None
         if isinstance(version, Refused):
@@ -321,7 +320,7 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
             f"Cannot roll back {found}: rows of other tables are in {wanted.target} and would go back too; nothing "
             "rewrites them, so there is nothing to bring back"
         )
-    capabilities = config.target.capabilities if wanted is None else wanted.capabilities
+    capabilities = _capabilities(config, wanted)
     history = recorded.load(found)
     begins = 0 if history.arrival is None else history.arrival.number  # what was kept before has another name's numbers
     rewritten = [item.number for item in history.versions[begins:] if rewrites(item.changes, capabilities, item.schema)]
@@ -441,6 +440,11 @@ def _history_store(config: Config) -> HistoryStore:
     from cdc_sync.history.store import HistoryStore
 
     return HistoryStore(f"{config.pipeline.root}/history")
+
+
+def _capabilities(config: Config, wanted: Route | None) -> Capabilities:
+    """Return what a table's target is able to do; of one that no rule matches any more, as if none said of it."""
+    return config.target.capabilities if wanted is None else wanted.capabilities
 
 
 def _find_table(store: HistoryStore, wanted: str) -> TableId:

@@ -85,7 +85,7 @@ def preview(config: Config) -> Plan:
                 name = table.route.target
                 steps = tuple(explain(step, name) for step in drafted_target.steps(name))
                 mine = [topic for topic in topics if table in job.tables.of(topic)]
-                offsets = lag(_read_so_far(table, context, mine), beginnings, ends)
+                offsets = lag(_read_so_far(drafted_target, table, context, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
             aside = context.state.quarantine_counts()
             return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside)
@@ -94,11 +94,12 @@ def preview(config: Config) -> Plan:
         kafka.close()
 
 
-def _read_so_far(table: TableSync, context: Context, topics: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
+def _read_so_far(
+    target: DraftTarget, table: TableSync, context: Context, topics: Sequence[str]
+) -> Mapping[str, Mapping[int, int]]:
     """Return by topic and partition the next offset to read; of a target that cannot be read, as it was last known."""
-    assert isinstance(table.target, DraftTarget)
     try:
-        return table.target.read_so_far(table.route.target, topics)
+        return target.read_so_far(table.route.target, topics)
     except TargetError:
         status = context.state.load(table.table)
         return {topic: status.offsets.get(topic, {}) if status else {} for topic in topics}

@@ -13,6 +13,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `evidence.continuity`
     catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
     maintained/<table>.json                          when a table was maintained
+    passed/<table>.json                              how far a table was looked through behind its marker
 
 All text is the same for equal values, so that a backup or a diff shows only what changed.
 """
@@ -125,7 +126,7 @@ class StateStore:
 
     def save(self, status: TableStatus) -> None:
         """Replace the status of a table, atomically."""
-        self._write(_path("tables", status.table), _status_text(status))
+        self._write(_path("tables", status.table), _document(asdict(status)))
 
     def load(self, table: TableId) -> TableStatus | None:
         """Return the status of a table, None if the job never saw it."""
@@ -143,8 +144,7 @@ class StateStore:
         """Keep what the operator decided; a later word about the same change takes the place of an earlier one."""
         others = [item for item in self.decisions(decision.table) if item.at != decision.at]
         data = [{**asdict(item), "table": None} for item in (*others, decision)]
-        text = json.dumps({"format": _FORMAT, "decisions": data}, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write(_path("decisions", decision.table), text + "\n")
+        self._write(_path("decisions", decision.table), _document({"decisions": data}))
 
     def decisions(self, table: TableId) -> tuple[Decision, ...]:
         """Return everything that was decided about a table, oldest first."""
@@ -187,13 +187,11 @@ class StateStore:
 
     def declare(self, join: Join) -> None:
         """Keep that two columns are one; said again, it takes the place of what was said before."""
-        data = {"format": _FORMAT, **asdict(join)}
-        self._write(_join_path(join), json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        self._write(_join_path(join), _document(asdict(join)))
 
     def withdraw(self, join: Join) -> None:
         """Forget what was said; nothing happens if it is not there."""
-        with contextlib.suppress(FileNotFoundError, NotFoundError):
-            self._asked(lambda: obstore.delete(self._store, _join_path(join)))
+        self._delete(_join_path(join))
 
     def joins(self, table: TableId) -> tuple[Join, ...]:
         """Return what was said of a table, what is carried out included, oldest first."""
@@ -203,8 +201,7 @@ class StateStore:
 
     def keep_unconverted(self, table: TableId, values: Unconverted) -> None:
         """Keep what a rewrite had no place for; done again, it takes the place of what was kept before."""
-        text = json.dumps({"format": _FORMAT, **asdict(values)}, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write(f"{_folder('unconverted', table)}/{values.version:08d}.json", text + "\n")
+        self._write(f"{_folder('unconverted', table)}/{values.version:08d}.json", _document(asdict(values)))
 
     def unconverted(self, table: TableId) -> tuple[Unconverted, ...]:
         """Return what the rewrites of a table had no place for, oldest first."""
@@ -213,13 +210,11 @@ class StateStore:
 
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""
-        text = json.dumps({"format": _FORMAT, **asdict(rollback)}, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write(_path("rollbacks", rollback.table), text + "\n")
+        self._write(_path("rollbacks", rollback.table), _document(asdict(rollback)))
 
     def withdraw_rollback(self, table: TableId) -> None:
         """Forget it; nothing happens if it is not there."""
-        with contextlib.suppress(FileNotFoundError, NotFoundError):
-            self._asked(lambda: obstore.delete(self._store, _path("rollbacks", table)))
+        self._delete(_path("rollbacks", table))
 
     def rollback(self, table: TableId) -> Rollback | None:
         """Return which rewrite of a table is to be undone, None if none is."""
@@ -228,13 +223,11 @@ class StateStore:
 
     def ask_regime(self, asked: RegimeAsked) -> None:
         """Keep that a table is to be rewritten in another regime."""
-        text = json.dumps({"format": _FORMAT, **asdict(asked)}, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write(_path("regimes", asked.table), text + "\n")
+        self._write(_path("regimes", asked.table), _document(asdict(asked)))
 
     def withdraw_regime(self, table: TableId) -> None:
         """Forget it; nothing happens if it is not there."""
-        with contextlib.suppress(FileNotFoundError, NotFoundError):
-            self._asked(lambda: obstore.delete(self._store, _path("regimes", table)))
+        self._delete(_path("regimes", table))
 
     def regime(self, table: TableId) -> RegimeAsked | None:
         """Return in which regime a table is to be rewritten, None if nobody asked for that."""
@@ -265,8 +258,7 @@ class StateStore:
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in sorted(places.items()):
             offsets.setdefault(topic, {})[str(partition)] = offset
-        data = {"format": _FORMAT, "marker": _digest(marker), "offsets": offsets}
-        self._write(_path("passed", table), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        self._write(_path("passed", table), _document({"marker": _digest(marker), "offsets": offsets}))
 
     def passed(self, table: TableId, marker: str) -> Mapping[tuple[str, int], int]:
         """Return that, empty where it was kept for another marker or not at all."""
@@ -282,8 +274,9 @@ class StateStore:
 
     def save_resync(self, resync: Resync) -> None:
         """Keep that rows of a table are read again, and how far that has come."""
-        text = json.dumps({"format": _FORMAT, **asdict(resync)}, indent=2, sort_keys=True, ensure_ascii=False)
-        self._write(f"{_folder('resyncs', resync.table)}/{quote(resync.signal, safe='')}.json", text + "\n")
+        self._write(
+            f"{_folder('resyncs', resync.table)}/{quote(resync.signal, safe='')}.json", _document(asdict(resync))
+        )
 
     def resyncs(self, table: TableId) -> tuple[Resync, ...]:
         """Return what was asked of a table, done or not."""
@@ -337,6 +330,11 @@ class StateStore:
         except (FileNotFoundError, NotFoundError):
             return None
 
+    def _delete(self, path: str) -> None:
+        """Delete a file; nothing happens if it is not there."""
+        with contextlib.suppress(FileNotFoundError, NotFoundError):
+            self._asked(lambda: obstore.delete(self._store, path))
+
     def _asked(self, ask: Callable[[], T]) -> T:
         try:
             return ask()
@@ -375,9 +373,9 @@ def _parse_join(text: str, path: str) -> Join:
         raise HistoryError(f"Cannot read decision {path}: {error}; decide again after deleting the file") from None
 
 
-def _status_text(status: TableStatus) -> str:
-    data = {"format": _FORMAT, **asdict(status)}
-    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+def _document(data: Mapping[str, Any]) -> str:
+    """Write what `_of_our_format` reads."""
+    return json.dumps({"format": _FORMAT, **data}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _parse_status(text: str, path: str) -> TableStatus:

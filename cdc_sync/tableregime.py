@@ -35,8 +35,10 @@ class TableRegime(TablePartitioning):
         waits as long as the configuration says something else: then the job was started before that was changed.
         """
         self.regime_asked = None
+        if state is None or state.version is None:
+            return state
         asked = self._context.state.regime(self.table)
-        if asked is None or state is None or state.version is None:
+        if asked is None:
             return state
         wanted, known = self.route.capabilities.evolution, self.history
         if asked.evolution != wanted or known is None or state.version > known.head.number:

@@ -52,7 +52,7 @@ from cdc_sync.targets.hudi_schema import (
 )
 from cdc_sync.targets.hudi_settings import MERGE_ON_READ, ON_READ, SETTINGS, TABLE_TYPE, Operation
 from cdc_sync.targets.hudi_stamp import Stamp
-from cdc_sync.targets.hudi_timeline import HudiTimeline, each
+from cdc_sync.targets.hudi_timeline import HudiTimeline, each, has_logs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,8 +224,8 @@ class HudiTable(HudiTimeline):
 
     @property
     def is_merged_on_read(self) -> bool:
-        """Whether changes lie in logs beside the files, as was chosen when the table was made."""
-        return str(self._meta().getTableType().name()) == "MERGE_ON_READ"
+        """Whether changed rows lie in logs beside the files."""
+        return has_logs(self._meta())
 
     def merge_logs(self) -> None:
         """Merge all logs into the files they belong to, in a commit of its own; without logs nothing happens."""

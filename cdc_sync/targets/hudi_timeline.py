@@ -55,7 +55,7 @@ class HudiTimeline:
             return None
         meta = self._meta()
         timeline = meta.getActiveTimeline()
-        logs, newest = _has_logs(meta), None
+        logs, newest = has_logs(meta), None
         unfinished = not timeline.getCommitsTimeline().filterInflightsAndRequested().empty()
         for instant, stamp, columns in self._stamps(timeline):
             newest = newest or instant
@@ -89,7 +89,7 @@ class HudiTimeline:
         meta = self._meta()
         for found, stamp, columns in self._stamps(meta.getActiveTimeline()):
             if found <= instant and stamp is not None:
-                logs = _has_logs(meta)
+                logs = has_logs(meta)
                 return Snapshot(instant=instant, stamp=stamp, columns=columns, logs=logs, unfinished=False)
         raise TargetError(f"Cannot read {self.path} as of {instant}: the commit is no longer in the timeline")
 
@@ -160,7 +160,8 @@ class HudiTimeline:
         return java
 
 
-def _has_logs(meta: Any) -> bool:
+def has_logs(meta: Any) -> bool:
+    """Whether changed rows of a table lie in logs beside the files, as was chosen when it was made."""
     return str(meta.getTableType().name()) == "MERGE_ON_READ"
 
 
