@@ -35,7 +35,7 @@ from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.naming import TargetName
 from cdc_sync.spark.session import build_session
-from tests.targets.hive import start_metastore
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 _FILL, _WARM, _SMALL, _CHANGED, _RENAMED, _LARGE = "fill", "warm", "small", "changed", "renamed", "large"
 _SMALL_SIZE, _LARGE_SIZE = 1_000, 50_000
@@ -44,7 +44,6 @@ _ROUNDS = 8
 _NAMES = ("name_0", "name_1", "name_2", "name_3")
 """What one column is called, one after the other."""
 _KINDS = tuple(kind for kind in REGIMES if not kind.rule)
-_METASTORE = {"hive.metastore.disallow.incompatible.col.type.changes": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +152,7 @@ def compare(kinds: Sequence[Regime], folder: Path, rows: int) -> dict[str, dict[
         stack.callback(kafka.stop)
         _make_topic(kafka.bootstrap_servers)
         (folder / "metastore").mkdir()
-        server, metastore = start_metastore(folder / "metastore", _METASTORE)
+        server, metastore = start_metastore(folder / "metastore", AS_ADVISED)
         stack.callback(server.stop)
         _say("producing")
         batches = list(stretches(kafka.bootstrap_servers, rows))

@@ -3,6 +3,7 @@
 Below the pipeline's root (a folder or an object-store URL)::
 
     tables/<table>.json                              one `TableStatus`
+    damaged/<table>.json                             what stood there and could not be read, when the job began it anew
     decisions/<table>.json                           every `Decision`
     joins/<table>/<kept id>-<joined id>.json         one `Join`
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
@@ -135,10 +136,20 @@ class StateStore:
         return _parse_status(text, path) if text is not None else None
 
     def tables(self) -> tuple[TableStatus, ...]:
-        """Return the status of every table, ordered by name."""
-        paths = (path for path in self._paths("tables") if path.endswith(".json"))
-        statuses = [_parse_status(self._read(path) or "", path) for path in paths]
+        """Return the status of every table, ordered by name; one whose file is damaged is failing for that."""
+        found = ((path, table_of(path.split("/")[1])) for path in self._paths("tables") if path.endswith(".json"))
+        statuses = [self._status_or_why_not(path, table) for path, table in found if table is not None]
         return tuple(sorted(statuses, key=lambda status: status.table))
+
+    def has_status(self, table: TableId) -> bool:
+        """Tell whether there is a status of a table, readable or not."""
+        return _path("tables", table) in self._paths("tables")
+
+    def set_status_aside(self, table: TableId) -> str:
+        """Keep a status that cannot be read where the next one does not overwrite it; return where."""
+        aside = _path("damaged", table)
+        self._asked(lambda: obstore.copy(self._store, _path("tables", table), aside))
+        return aside
 
     def decide(self, decision: Decision) -> None:
         """Keep what the operator decided; a later word about the same change takes the place of an earlier one."""
@@ -243,10 +254,13 @@ class StateStore:
         self._write(_path("maintained", table), json.dumps({"format": _FORMAT, "at": at}) + "\n")
 
     def maintained(self, table: TableId) -> float | None:
-        """Return when a table was maintained, None if it never was."""
+        """Return when a table was maintained, None if it never was or what says so cannot be read."""
         path = _path("maintained", table)
         text = self._read(path)
-        return None if text is None else float(_of_our_format(text, path).get("at", 0))
+        try:
+            return None if text is None else float(_of_our_format(text, path)["at"])
+        except (HistoryError, KeyError, TypeError, ValueError):
+            return None  # one round too many does no harm, and writes it anew
 
     def save_passed(self, table: TableId, marker: str, places: Mapping[tuple[str, int], int]) -> None:
         """Keep up to where a table that holds what a marker says was read without finding anything of its own.
@@ -316,6 +330,12 @@ class StateStore:
         )
         return tuple(sorted(counts))
 
+    def _status_or_why_not(self, path: str, table: TableId) -> TableStatus:
+        try:
+            return _parse_status(self._read(path) or "", path)
+        except HistoryError as error:
+            return TableStatus(table=table, target="", state="failing", reason=str(error))
+
     def _paths(self, folder: str) -> list[str]:
         return self._asked(
             lambda: sorted(item["path"] for chunk in obstore.list(self._store, prefix=folder) for item in chunk)
@@ -326,9 +346,11 @@ class StateStore:
 
     def _read(self, path: str) -> str | None:
         try:
-            return self._asked(lambda: bytes(obstore.get(self._store, path).bytes()).decode())
+            return self._asked(lambda: bytes(obstore.get(self._store, path).bytes())).decode()
         except (FileNotFoundError, NotFoundError):
             return None
+        except UnicodeDecodeError as error:
+            raise HistoryError(f"Cannot read {path}: {error}") from None
 
     def _delete(self, path: str) -> None:
         """Delete a file; nothing happens if it is not there."""

@@ -122,7 +122,7 @@ class Tables:
         return made
 
     def _is_new(self, table: TableId) -> bool:
-        return self._context.history.find(table) is None and self._context.state.load(table) is None
+        return self._context.history.find(table) is None and not self._context.state.has_status(table)
 
     def _clash(self, wanted: Route) -> Pause | None:
         routes = [sync.route for sync in self._tables.values()]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
-from cdc_sync.errors import CdcSyncError, UnfitTarget
+from cdc_sync.errors import CdcSyncError, HistoryError, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -91,7 +91,7 @@ class TableStanding:
             self.save_status()
 
     def _load_counts(self) -> None:
-        before = self._state.load(self.table)
+        before = self._status_before()
         self._counts = dict(before.counts) if before is not None else {}
         self._shown_marks = before.needs_resync if before is not None else ()
         self._told_before = before.offsets if before is not None else {}
@@ -99,6 +99,15 @@ class TableStanding:
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
         self._take_resyncs(self._state.resyncs(self.table))
+
+    def _status_before(self) -> TableStatus | None:
+        """Return what the last run said; what cannot be read begins anew, for all but counts is kept elsewhere."""
+        try:
+            return self._state.load(self.table)
+        except HistoryError as error:
+            aside = self._state.set_status_aside(self.table)
+            self._warn(f"{error}; its counts begin anew, the file is kept as {aside}")
+            return None
 
     def _count(self, kind: str, number: int) -> None:
         """Add to what is counted since the table's beginning."""

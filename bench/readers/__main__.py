@@ -32,12 +32,10 @@ from cdc_sync.errors import SetupError
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.testing import SourceTable
-from tests.targets.hive import start_metastore
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 _ROOT = Path(__file__).parents[2]
 _SERVERS = {"trino": install.trino_product, "presto": install.presto_product}
-_METASTORE = {"hive.metastore.disallow.incompatible.col.type.changes": "false"}
-"""What docs/parquet.md asks for."""
 _ALL = ("spark", *ENGINES, *_SERVERS)
 
 
@@ -55,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "metastore").mkdir(exist_ok=True)
-        server, metastore = start_metastore(folder / "metastore", _METASTORE)
+        server, metastore = start_metastore(folder / "metastore", AS_ADVISED)
         stack.callback(server.stop)
         tables = _play(kinds, folder, metastore, given.together)
         findings = list(_read(tables, given.engines, folder, metastore))

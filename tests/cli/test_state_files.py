@@ -163,15 +163,46 @@ def test_a_root_may_be_a_url(tmp_path: Path) -> None:
         ("[]", "not a JSON object"),
         ('{"format": 2}', "it is of another format than 1; update cdc_sync"),
         ('{"format": 1}', "delete the file, the job writes it anew"),
+        ("\xe9", "can't decode byte 0xe9"),
     ],
 )
-def test_a_damaged_status_is_refused(tmp_path: Path, text: str, detail: str) -> None:
-    folder = tmp_path / "tables"
-    folder.mkdir()
-    (folder / "shop.inv.orders.json").write_text(text)
+def test_a_damaged_status_is_an_error_of_its_table_alone(tmp_path: Path, text: str, detail: str) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    other = TableStatus(table=replace(ORDERS, table="items"), target="inv.items", state="running")
+    store.save(other)
+    (tmp_path / "tables" / "shop.inv.orders.json").write_text(text, encoding="latin-1")
+    (tmp_path / "tables" / "notes.json").write_text("not one of a table")
 
     with pytest.raises(HistoryError, match=detail):
-        StateStore(str(tmp_path)).tables()
+        store.load(ORDERS)
+    found, damaged = store.tables()
+    assert (found, damaged.table, damaged.state) == (other, ORDERS, "failing")
+    assert detail in (damaged.reason or "")
+    assert store.has_status(ORDERS)
+    assert not store.has_status(replace(ORDERS, table="order"))
+
+
+def test_a_damaged_status_is_kept_where_the_next_one_does_not_overwrite_it(tmp_path: Path) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    store.save(PAUSED)
+    (tmp_path / "tables" / "shop.inv.orders.json").write_bytes(b"\xff{")
+
+    aside = store.set_status_aside(ORDERS)
+    store.save(PAUSED)
+
+    assert aside == "damaged/shop.inv.orders.json"
+    assert (tmp_path / aside).read_bytes() == b"\xff{"
+    assert store.tables() == (PAUSED,)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 2, "at": 1}', '{"format": 1, "at": "x"}'])
+def test_a_damaged_time_of_maintenance_is_as_none(tmp_path: Path, text: str) -> None:
+    store = StateStore(str(tmp_path), create=True)
+    store.save_maintained(ORDERS, 12.5)
+    assert store.maintained(ORDERS) == 12.5
+    (tmp_path / "maintained" / "shop.inv.orders.json").write_text(text)
+
+    assert store.maintained(ORDERS) is None
 
 
 def test_quarantined_records_are_kept_whole(tmp_path: Path) -> None:

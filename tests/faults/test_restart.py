@@ -39,6 +39,24 @@ def test_a_deleted_checkpoint_loses_nothing_and_repeats_nothing(pipeline: NewPip
     assert_equal(lake, *shop.tables)
 
 
+def test_a_damaged_status_stops_no_table(pipeline: NewPipeline, produce: Produce) -> None:
+    shop, lake = Shop("damaged", produce), pipeline("damaged")
+    shop.open()
+    lake.run()
+    first, second = sorted((lake.folder / "state" / lake.name / "tables").iterdir())
+    first.write_bytes(b'{"format": 1, "table"\xff')
+    shop.alter()
+
+    report = lake.run()
+
+    assert_equal(lake, *shop.tables)
+    assert [status.state for status in report.tables] == ["running", "running"]
+    damaged, sound = (lake.statuses()[name] for name in (first.stem.split(".")[-1], second.stem.split(".")[-1]))
+    assert any(f"the file is kept as damaged/{first.name}" in warning for warning in damaged.warnings)
+    assert not sound.warnings
+    assert (first.parents[1] / "damaged" / first.name).read_bytes() == b'{"format": 1, "table"\xff'
+
+
 def test_a_new_pipeline_name_goes_on_where_the_tables_are(pipeline: NewPipeline, produce: Produce) -> None:
     shop, lake = Shop("renamed", produce), pipeline("renamed")
     shop.open()
