@@ -13,10 +13,16 @@ from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import Route
 from cdc_sync.partitionfit import misfit
 from cdc_sync.progress import Progress
+from cdc_sync.refused import Refused
 from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.stops import Pause
 from cdc_sync.tablereading import TableReading
 from cdc_sync.targets.base import TargetState
+
+_FOR_GOOD = (
+    "a hudi table is partitioned as it was made: let partition_by say what it said, or drop the table and have it "
+    "built anew, from its topic or a snapshot"
+)
 
 
 class TablePartitioning(TableReading):
@@ -55,6 +61,8 @@ class TablePartitioning(TableReading):
         why = misfit(wanted, history.head.schema, self._mode)
         if why is None:
             return wanted
+        if self._context.target.capabilities.partitions_stay:
+            return Pause(reason=f"{why.reason}, so its target is not made", remedy=f"{why.remedy}; {_FOR_GOOD}")
         recorded = self._context.history.find(self.table) or history
         if misfit(wanted, recorded.head.schema, self._mode) is None:
             return None
@@ -76,7 +84,7 @@ class TablePartitioning(TableReading):
         wanted, history = self.route.partition_by, self.history
         if not self.is_to_be_partitioned or wanted is None or history is None:
             return
-        why = misfit(wanted, history.head.schema, self._mode) or self._too_large(wanted)
+        why = misfit(wanted, history.head.schema, self._mode) or self._stays(wanted) or self._too_large(wanted)
         if why is not None:
             now = f"partitioned by {self._divided}" if self._divided.fields else "not partitioned"
             if self._warn(f"{why.reason}; the target stays {now}; {why.remedy}"):
@@ -102,6 +110,12 @@ class TablePartitioning(TableReading):
         return Repartition(
             before=wanted if same else self._divided, after=wanted, partitions=able.partitions or "hidden"
         )
+
+    def _stays(self, wanted: Partitioning) -> Refused | None:
+        """Refuse to partition a target in another way that is partitioned for good."""
+        if not (self._context.target.capabilities.partitions_stay and self._step_to(wanted).rewrites):
+            return None
+        return Refused(reason=f"partition_by says {wanted or 'nothing'}", remedy=_FOR_GOOD)
 
     def _too_large(self, wanted: Partitioning) -> Exceeded | None:
         """Ask before a new partitioning writes all rows of a large target anew."""

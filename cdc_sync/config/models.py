@@ -158,6 +158,13 @@ class Config(Section):
                     *("tables", index, "partition_by"),
                 )
 
+            if rule.partition_by is not None and format_ == "hudi" and self.target.metastore:
+                problem(
+                    "has no use with a metastore, which is not told of partitions of hudi tables: most engines would "
+                    "find no rows; remove it, or leave out target.catalog.type",
+                    *("tables", index, "partition_by"),
+                )
+
     def _check_merges(self) -> None:
         """Refuse to merge tables where the format, or what is to become of a target, concerns rows of others."""
         format_ = self.target.format
@@ -184,12 +191,17 @@ class Config(Section):
         """Refuse rules whose tables would be read wrong, as the target's section is."""
         target = self.target
         for index, rule in enumerate(self.tables):
-            own = {"schema_evolution": rule.schema_evolution, "readers": rule.readers}
+            own = {
+                "schema_evolution": rule.schema_evolution,
+                "readers": rule.readers,
+                "partition_by": rule.partition_by,
+            }
             inherits = frozenset(name for name, said in own.items() if said is None)
             if len(inherits) < len(own):
                 kept = replace(
                     target.kept,
                     evolution=evolution_of(target, rule),
+                    partitioned=bool(rule.partition_by),
                     readers=target.readers if rule.readers is None else rule.readers,
                     place=("tables", index),
                     inherits=inherits,

@@ -41,6 +41,7 @@ class Kept:
     table_properties: Mapping[str, str]
     evolution: SchemaEvolution
     readers: Readers
+    partitioned: bool = False
     place: tuple[str | int, ...] = ()
     inherits: frozenset[str] = frozenset()
 
@@ -52,7 +53,7 @@ class Kept:
         """
         if self.evolution == "on_read":
             self._check_on_read()
-        regime = regime_of(self.format, self.table_properties, self.evolution)
+        regime = regime_of(self.format, self.table_properties, self.evolution, partitioned=self.partitioned)
         for index, name in enumerate(self.readers):
             reason = why_not(name, regime)
             if reason is None:
@@ -61,6 +62,12 @@ class Kept:
             right = f"{_of(right_for(name))} it shows every value (docs/readers.md)"
             if "readers" not in self.inherits:
                 problem(f"{why}; {right}", *self.place, "readers", index)
+            if "schema_evolution" in self.inherits:
+                problem(
+                    f"makes {regime} tables, and target.readers {why}; {right}; where it does not read this one, say "
+                    "in the rule's readers who does",
+                    *(*self.place, "partition_by"),
+                )
             problem(
                 f"is {self.evolution}, and target.readers {why}; {right}; where it does not read this one, say in the "
                 "rule's readers who does",

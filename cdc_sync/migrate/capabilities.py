@@ -69,6 +69,7 @@ class Capabilities:
         partitions: how its tables are partitioned: `hidden`, by what the format computes itself, and changed without
             touching a row; `derived`, by columns of the table that cdc_sync computes (`migrate.derived`), and changed
             by writing all rows anew; None is not at all.
+        partitions_stay: a table is partitioned as it was made, for good.
         merges: rows of several source tables can share one (`targets.merged`).
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
@@ -82,6 +83,7 @@ class Capabilities:
     adds_last: bool = False
     by_path: bool = False
     partitions: Partitions | None = None
+    partitions_stay: bool = False
     merges: bool = False
     kind: str = ""
     evolution: SchemaEvolution = "on_write"
@@ -130,6 +132,9 @@ DELTA = Capabilities(
 HUDI = Capabilities(
     format="hudi",
     by_path=True,
+    partitions="derived",
+    # `hoodie.properties` names them, and no commit changes it; folders of before would be taken for new ones.
+    partitions_stay=True,
     # Readers find columns by name, in files of any age, and these are the only changes of a type that Presto, Trino,
     # Hive and Spark all read right in them. Source: Hudi docs, "Schema Evolution", evolution on write.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64)),
@@ -143,6 +148,7 @@ HUDI = Capabilities(
         # Avro's rule for names; Hive and Presto know no upper and lower case. Source: Avro 1.11 specification, "Names".
         plain=True,
         folds_case=True,
+        reserved_prefix=DERIVED_PREFIX,
         reserved=frozenset(
             (
                 *("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path"),

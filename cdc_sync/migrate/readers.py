@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cdc_sync.migrate.capabilities import SchemaEvolution
 
-REGIMES = ("iceberg", "delta", "hudi", "hudi merge-on-read", "hudi on read", "parquet")
+REGIMES = ("iceberg", "delta", "hudi", "hudi partitioned", "hudi merge-on-read", "hudi on read", "parquet")
 """Kinds of table: the formats, and the ways of keeping them that readers must know."""
 _TABLE_TYPE = "hoodie.datasource.write.table.type"
 
@@ -41,11 +41,19 @@ class Engine:
     setting: str = ""
 
 
-def regime_of(form: str, table_properties: Mapping[str, str], evolution: SchemaEvolution = "on_write") -> str:
+def regime_of(
+    form: str,
+    table_properties: Mapping[str, str],
+    evolution: SchemaEvolution = "on_write",
+    *,
+    partitioned: bool = False,
+) -> str:
     """Return the kind of table that a target's settings make."""
     if form == "hudi" and evolution == "on_read":
         return "hudi on read"  # with logs or without: only Spark reads its columns by their ids
-    return "hudi merge-on-read" if has_logs(form, table_properties) else form
+    if has_logs(form, table_properties):
+        return "hudi merge-on-read"
+    return "hudi partitioned" if form == "hudi" and partitioned else form
 
 
 def has_logs(form: str, table_properties: Mapping[str, str]) -> bool:
@@ -79,6 +87,7 @@ _ALL = (
             "iceberg": _RIGHT,
             "delta": _RIGHT,
             "hudi": _RIGHT,
+            "hudi partitioned": _RIGHT,
             "parquet": _RIGHT,
             "hudi merge-on-read": _RIGHT,
             "hudi on read": _RIGHT,

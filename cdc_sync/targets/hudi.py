@@ -20,6 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import Capabilities, capabilities_of
+from cdc_sync.migrate.derived import held_partitioning
 from cdc_sync.migrate.migration import (
     AlterTable,
     Backfill,
@@ -27,6 +28,7 @@ from cdc_sync.migrate.migration import (
     CreateTable,
     JoinValues,
     Migration,
+    Repartition,
     RewriteTable,
     Step,
 )
@@ -36,6 +38,7 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED
 from cdc_sync.schema.types import NESTED
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
@@ -47,6 +50,7 @@ from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import anew, field_of, fields_of
+from cdc_sync.targets.hudi_partitions import Division, division, partition_columns, partitioning_of
 from cdc_sync.targets.hudi_rows import appended, merged, prepared
 from cdc_sync.targets.hudi_schema import KEY, META, held_type
 from cdc_sync.targets.hudi_settings import ON_READ
@@ -54,11 +58,13 @@ from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
 from cdc_sync.targets.hudi_steps import (
     alter,
     change_regime,
+    divided_after,
     fill,
     following,
     join,
     present,
     present_to_write,
+    restamp,
     rewrite,
     values_of,
 )
@@ -114,6 +120,8 @@ class HudiTarget:
             rows=stamp.rows,
             size=table.size(),
             kept=None if kept is None else kept.version,
+            partitioning=partitioning_of(stamp.partitions),
+            partition_by=stamp.partition_by,
             evolution=now.columns.evolution,
             logs=now.logs,
         )
@@ -134,16 +142,17 @@ class HudiTarget:
     ) -> None:
         table = self._table(name)
         if isinstance(step, CreateTable):
-            columns = names_of(step.schema)
-            stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, created=True)
-            table.create(table.columns_of(step.schema, step.mode, step.evolution), stamp)
+            self._create(table, step, migration.version)
             return
         now = present_to_write(table)
         if isinstance(step, Backfill):
-            fill(table, now, step, progress)
+            fill(table, now, step, migration.schema, progress)
             return
         if isinstance(step, ChangeRegime):
             change_regime(table, now, migration.schema, step.after)
+            return
+        if isinstance(step, Repartition):
+            restamp(table, now, step.after, held_partitioning(step.after, self.capabilities.columns))
             return
         if now.stamp.version == migration.version:
             return
@@ -153,14 +162,17 @@ class HudiTarget:
             case AlterTable(steps=steps):
                 changes = tuple(change for _, change in steps)
                 evolution = now.columns.evolution
-                after = table.columns_of(migration.schema, now.stamp.mode, evolution)
+                stamp = divided_after(now.stamp, steps, migration.schema)
+                after = table.columns_of(migration.schema, stamp.mode, evolution, stamp.partitions)
                 able = capabilities_of("hudi", evolution)
                 in_place = not rewrites(changes, able, migration.schema, now.stamp.mode)
-                if changes and (not in_place or table.would_misread(after)):
+                # What no row is divided by any more is NULL in all of them, not only in those to come.
+                lost = stamp.partition_by != now.stamp.partition_by
+                if changes and (not in_place or lost or table.would_misread(after)):
                     wanted = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
                     rewrite(table, now, wanted, migration, now.stamp.progress, now.stamp.kept)
                 else:
-                    alter(table, now, migration)
+                    alter(table, now, migration, stamp)
             case RewriteTable():
                 table.merge_logs()  # what is kept is read from its files
                 now = present(table)
@@ -168,6 +180,19 @@ class HudiTarget:
                 kept = Kept(instant=now.instant, version=step.version)
                 rewrite(table, now, step, migration, progress, kept)
                 table.let_go(but=now.instant)
+
+    def _create(self, table: HudiTable, step: CreateTable, version: int) -> None:
+        by, rules = step.partitioning, self.capabilities.columns
+        held = UNPARTITIONED if by is None else held_partitioning(by, rules)
+        stamp = Stamp(
+            version=version,
+            mode=step.mode,
+            columns=names_of(step.schema),
+            created=True,
+            partitions=partition_columns(held, step.schema, step.mode, rules),
+            partition_by=None if by is None else str(by),
+        )
+        table.create(table.columns_of(step.schema, step.mode, step.evolution, stamp.partitions), stamp)
 
     def roll_back(self, name: TargetName) -> bool:
         """Write the rows that were kept once more, under the columns they had, in one commit."""
@@ -179,10 +204,11 @@ class HudiTarget:
             then = table.snapshot_at(kept.instant)
             struct = table.struct(then.columns)
             rows = table.kept_rows(kept.instant, then.columns)
+            as_they_are = Division(columns=then.stamp.partitions, derived=None)
             stamp = replace(then.stamp, kept=None, goes_back_to=kept.instant, created=False)
             table.commit(
                 "overwrite",
-                prepared(rows, struct, values_of(struct), key=F.col(KEY)),
+                prepared(rows, struct, values_of(struct), key=F.col(KEY), division=as_they_are),
                 anew(then.columns),
                 lambda written: replace(stamp, rows=written.inserted),
             )
@@ -198,14 +224,15 @@ class HudiTarget:
         try:
             now = present_to_write(table)
             struct = table.struct(now.columns)
+            divided = division(now.stamp.partitions, batch.schema, now.stamp.mode)
             if batch.append or batch.mode == "append":
                 keyed = batch.mode == "upsert" and bool(batch.schema.primary_key)
-                rows = appended(batch.rows, batch.schema, struct, keyed=keyed)
+                rows = appended(batch.rows, batch.schema, struct, keyed=keyed, division=divided)
             elif not batch.schema.primary_key:
-                self._write_whole_rows(name, table, now, batch)
+                self._write_whole_rows(name, table, now, batch, divided)
                 return
             else:
-                rows = merged(batch, table.rows(now.instant, now.columns), struct)
+                rows = merged(batch, table.rows(now.instant, now.columns), struct, divided)
             table.commit("upsert", rows, now.columns, following(table, now, batch.progress))
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
@@ -277,7 +304,9 @@ class HudiTarget:
         except Py4JJavaError as error:
             raise self._failure("maintain", name, error) from error
 
-    def _write_whole_rows(self, name: TargetName, table: HudiTable, now: Snapshot, batch: Batch) -> None:
+    def _write_whole_rows(
+        self, name: TargetName, table: HudiTable, now: Snapshot, batch: Batch, divided: Division
+    ) -> None:
         schema, struct = batch.schema, table.struct(now.columns)
         stamp = following(table, now, batch.progress)
 
@@ -292,11 +321,11 @@ class HudiTarget:
                 for column in schema.live
             )
             found = held.join(gone, same, "left_semi")
-            removed = prepared(found, struct, {}, key=F.col(KEY), deleted=F.lit(True))
-            commit(removed.unionByName(appended(added, schema, struct, keyed=False)))
+            removed = prepared(found, struct, {}, key=F.col(KEY), deleted=F.lit(True), division=divided)
+            commit(removed.unionByName(appended(added, schema, struct, keyed=False, division=divided)))
 
         writer = Writer(
-            append=lambda rows: commit(appended(rows, schema, struct, keyed=False)),
+            append=lambda rows: commit(appended(rows, schema, struct, keyed=False, division=divided)),
             merge=merge,
         )
         present = self.read(name, schema, [column.id for column in schema.columns])
@@ -308,6 +337,12 @@ class HudiTarget:
         now = table.snapshot()
         if now is None:
             return None
+        if now.stamp.partitions:
+            raise TargetError(
+                f"Cannot register {name}: it is partitioned, and partitioned hudi tables are not registered in a "
+                "metastore; leave out target.catalog.type, or drop the table and have it built anew without "
+                "partition_by"
+            )
         own = [StructField(label, StringType()) for label in META]
         struct = StructType([*own, *table.struct(now.columns).fields])
         return Listed(
@@ -339,6 +374,7 @@ _VERBS: Mapping[type[Step], str] = {
     AlterTable: "migrate",
     RewriteTable: "rewrite",
     Backfill: "back-fill",
+    Repartition: "partition",
     ChangeRegime: "change the regime of",
 }
 

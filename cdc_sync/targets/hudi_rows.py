@@ -20,7 +20,8 @@ from cdc_sync.spark.columns import DELETED as ROW_DELETED
 from cdc_sync.spark.conditions import any_of
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
-from cdc_sync.targets.hudi_schema import COMMIT_TIME, DELETED, FILE_NAME, KEY, META
+from cdc_sync.targets.hudi_partitions import UNDIVIDED, Division, placed
+from cdc_sync.targets.hudi_schema import COMMIT_TIME, DELETED, FILE_NAME, KEY, META, PARTITION_PATH
 
 _FOUND, _HELD = "found", "h"
 """Of a batch's row joined with the table: the key of the record that was found; what begins the names of its values."""
@@ -64,42 +65,54 @@ def _separated(texts: Sequence[Column]) -> list[Column]:
 
 
 def prepared(
-    rows: DataFrame, struct: T.StructType, values: dict[str, Column], *, key: Column, deleted: Column | None = None
+    rows: DataFrame,
+    struct: T.StructType,
+    values: dict[str, Column],
+    *,
+    key: Column,
+    deleted: Column | None = None,
+    division: Division = UNDIVIDED,
 ) -> DataFrame:
     """Return rows that say where they belong.
 
     Args:
-        rows: with `_hoodie_commit_time` and `_hoodie_file_name` of the record that each replaces; without the columns,
-            or where they are NULL, a row is a new record.
+        rows: with `_hoodie_commit_time`, `_hoodie_file_name` and `_hoodie_partition_path` of the record that each
+            replaces; without the columns, or where they are NULL, a row is a new record.
         struct: the table's columns.
         values: what each has, by name; NULL if it is not named.
         key: the record's key.
         deleted: whether the record goes; none does if it is not given.
+        division: what the table is partitioned by.
     """
-    place = {name: F.col(name) for name in (COMMIT_TIME, FILE_NAME) if name in rows.columns}
-    own = {**place, KEY: key, "_hoodie_partition_path": F.lit("")}
+    place = {name: F.col(name) for name in (COMMIT_TIME, PARTITION_PATH, FILE_NAME) if name in rows.columns}
+    own = {**place, KEY: key}
+    if not division.columns:
+        own[PARTITION_PATH] = F.lit("")
     nothing = F.lit(None)
-    return rows.select(
+    found = rows.select(
         *(own.get(name, nothing).cast("string").alias(name) for name in META),
         (F.lit(False) if deleted is None else deleted).alias(DELETED),
         *(values.get(field.name, nothing).cast(field.dataType).alias(field.name) for field in struct.fields),
     )
+    return placed(found, division) if division.columns else found
 
 
-def appended(rows: DataFrame, schema: InternalSchema, struct: T.StructType, *, keyed: bool) -> DataFrame:
+def appended(
+    rows: DataFrame, schema: InternalSchema, struct: T.StructType, *, keyed: bool, division: Division = UNDIVIDED
+) -> DataFrame:
     """Return rows of `value_column(id)` (and a changelog's metadata) as new records."""
     key = _key_of(schema) if keyed else new_key()
     values = {field.name: F.col(quoted(field.name)) for field in struct.fields if field.name in rows.columns}
     # These count, for a column of the source may have the very name of one of ours: `created`, `c1`.
     values |= {column.name: F.col(value_column(column.id)) for column in schema.columns}
-    return prepared(rows, struct, values, key=key)
+    return prepared(rows, struct, values, key=key, division=division)
 
 
 def _key_of(schema: InternalSchema) -> Column:
     return record_key([(F.col(value_column(column.id)), column.type) for column in schema.key_columns])
 
 
-def merged(batch: Batch, table: DataFrame, struct: T.StructType) -> DataFrame:
+def merged(batch: Batch, table: DataFrame, struct: T.StructType, division: Division = UNDIVIDED) -> DataFrame:
     """Return what becomes of each row of a batch, as `targets.merge` has it for formats that know MERGE.
 
     Args:
@@ -113,6 +126,7 @@ def merged(batch: Batch, table: DataFrame, struct: T.StructType) -> DataFrame:
     found = table.select(
         F.col(KEY).alias(_FOUND),
         COMMIT_TIME,
+        PARTITION_PATH,
         FILE_NAME,
         *(table[quoted(column.name)].alias(f"{_HELD}{column.id}") for column in kept),
     )
@@ -125,7 +139,7 @@ def merged(batch: Batch, table: DataFrame, struct: T.StructType) -> DataFrame:
         stays = is_there if column.retired else F.col(unchanged_column(column.id)) & ~F.col(FORGOTTEN)
         values[column.name] = F.when(stays & is_there, held).otherwise(given.cast(struct[column.name].dataType))
     known = joined.where(_changes_something(batch, is_there))
-    return prepared(known, struct, values, key=F.col(KEY), deleted=F.col(ROW_DELETED))
+    return prepared(known, struct, values, key=F.col(KEY), deleted=F.col(ROW_DELETED), division=division)
 
 
 def _changes_something(batch: Batch, is_there: Column) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 RECORD, NAMESPACE = "record", "cdc_sync"
 KEY, COMMIT_TIME, FILE_NAME = "_hoodie_record_key", "_hoodie_commit_time", "_hoodie_file_name"
-META = (COMMIT_TIME, "_hoodie_commit_seqno", KEY, "_hoodie_partition_path", FILE_NAME)
+PARTITION_PATH = "_hoodie_partition_path"
+META = (COMMIT_TIME, "_hoodie_commit_seqno", KEY, PARTITION_PATH, FILE_NAME)
 """Hudi's own columns of every table, in order. Source: `HoodieRecord.HOODIE_META_COLUMNS`."""
 DELETED = "_hoodie_is_deleted"
 """The flag of a row to be deleted, which never reaches the table. Source: `HoodieRecord.HOODIE_IS_DELETED_FIELD`."""
@@ -46,8 +47,13 @@ def held_type(type_: DataType) -> T.DataType:
     return with_leaves(to_spark(type_), wide_integer, optional=True)
 
 
-def table_struct(schema: InternalSchema, mode: Mode) -> T.StructType:
-    """Return the columns of a table; `schema` has the names it holds."""
+def table_struct(schema: InternalSchema, mode: Mode, behind: Iterable[tuple[str, DataType]] = ()) -> T.StructType:
+    """Return the columns of a table.
+
+    Args:
+        schema: has the names it holds.
+        behind: names and types of those it is partitioned by.
+    """
     metadata = METADATA if mode == "append" else ()
     return T.StructType(
         [
@@ -56,7 +62,7 @@ def table_struct(schema: InternalSchema, mode: Mode) -> T.StructType:
             )
             for column in schema.columns
         ]
-        + [T.StructField(label, held_type(type_), True) for label, type_ in metadata]
+        + [T.StructField(label, held_type(type_), True) for label, type_ in (*metadata, *behind)]
     )
 
 

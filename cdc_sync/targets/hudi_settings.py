@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from cdc_sync.targets.hudi_schema import KEY
@@ -45,4 +45,26 @@ MERGE_ON_READ = {
 ON_READ: Mapping[str, str] = {"hoodie.schema.on.read.enable": "true"}
 """What writers and readers of a table whose columns have ids have to be told; a reader that is not finds columns by
 their names, without an error. Source: Hudi's `HoodieCommonConfig.SCHEMA_EVOLUTION_ENABLED`."""
+_KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"
 Operation = Literal["upsert", "overwrite"]
+
+
+def partition_settings(fields: Sequence[str]) -> Mapping[str, str]:
+    """Return what the write client is told of a table that is divided by columns; nothing if there are none."""
+    if not fields:
+        return {}
+    return {
+        "hoodie.datasource.write.partitionpath.field": ",".join(fields),
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        _KEY_GENERATOR: key_generator(fields),
+        # It concerns keys that the generator makes; ours are given. Source: `KeyGenUtils.
+        # isComplexKeyGeneratorWithSingleRecordKeyField`.
+        "hoodie.write.complex.keygen.validation.enable": "false",
+    }
+
+
+def key_generator(fields: Sequence[str]) -> str:
+    """Return the class that a table divided by columns names: readers tell by it what its folders mean."""
+    kind = {0: "Nonpartitioned", 1: "Simple"}.get(len(fields), "Complex")
+    return f"org.apache.hudi.keygen.{kind}KeyGenerator"

@@ -14,6 +14,7 @@ from cdc_sync.errors import TargetError
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.progress import PROPERTY, Progress, parse_progress
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.targets.hudi_partitions import PartitionColumn
 
 STAMP = "cdc_sync.table"
 """The key of the extra metadata that holds `Stamp` as JSON; the marker stands under `progress.PROPERTY`."""
@@ -47,6 +48,8 @@ class Stamp:
         kept: the state before the last rewrite.
         goes_back_to: the instant whose state this commit brought back; those between are undone.
         created: the commit made the table, so that there is none before it.
+        partitions: the columns that it was made to be divided by, in order.
+        partition_by: the configured text that they are of, or what is left of it; None if there was none.
     """
 
     version: int
@@ -57,6 +60,8 @@ class Stamp:
     kept: Kept | None = None
     goes_back_to: str | None = None
     created: bool = False
+    partitions: tuple[PartitionColumn, ...] = ()
+    partition_by: str | None = None
 
     def to_metadata(self) -> dict[str, str]:
         """Return what goes into the commit."""
@@ -73,6 +78,10 @@ class Stamp:
             data["goes_back_to"] = self.goes_back_to
         if self.created:
             data["created"] = True
+        if self.partitions:
+            data["partitions"] = [column.to_json() for column in self.partitions]
+        if self.partition_by is not None:
+            data["partition_by"] = self.partition_by
         marker = {} if self.progress is None else {PROPERTY: self.progress.to_text()}
         return {STAMP: json.dumps(data, separators=(",", ":")), **marker}
 
@@ -97,6 +106,8 @@ def parse_stamp(text: str, marker: str | None) -> Stamp:
             kept=None if kept is None else Kept(**kept),
             goes_back_to=data.get("goes_back_to"),
             created=data.get("created", False),
+            partitions=tuple(map(PartitionColumn.from_json, data.get("partitions", ()))),
+            partition_by=data.get("partition_by"),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read the table's stamp {text!r}: {error}") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,11 +16,14 @@ from cdc_sync.migrate.migration import Backfill, JoinValues, Migration, RewriteT
 from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
+from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.base import marker_after_join
+from cdc_sync.targets.hudi_partitions import after_changes, division, partitioning_of
 from cdc_sync.targets.hudi_rows import prepared, record_key
 from cdc_sync.targets.hudi_schema import KEY, held_type
 from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
@@ -27,6 +31,7 @@ from cdc_sync.targets.hudi_table import HudiTable, Written
 from cdc_sync.targets.hudi_timeline import Snapshot
 from cdc_sync.targets.rows import converted_rows
 
+Steps: TypeAlias = Sequence[tuple[InternalSchema, SchemaChange]]
 _KEPT_COMMITS = 1000
 """So many commits later a state before a rewrite is given up: as long as it is kept, Hudi archives nothing."""
 
@@ -42,10 +47,10 @@ def following(table: HudiTable, now: Snapshot, progress: Progress | None) -> Cal
     return lambda written: replace(stamp, rows=stamp.rows + written.inserted - written.deleted)
 
 
-def alter(table: HudiTable, now: Snapshot, migration: Migration) -> None:
+def alter(table: HudiTable, now: Snapshot, migration: Migration, stamp: Stamp) -> None:
     """Commit other columns and nothing else."""
-    columns = table.columns_of(migration.schema, now.stamp.mode, now.columns.evolution)
-    stamp = replace(now.stamp, version=migration.version, columns=names_of(migration.schema))
+    columns = table.columns_of(migration.schema, stamp.mode, now.columns.evolution, stamp.partitions)
+    stamp = replace(stamp, version=migration.version, columns=names_of(migration.schema))
     table.commit("upsert", None, columns, following(table, replace(now, stamp=stamp), stamp.progress))
 
 
@@ -59,13 +64,14 @@ def rewrite(
 ) -> None:
     """Replace all files by others with the new columns; records keep their keys unless the key changes."""
     schema, mode = migration.schema, now.stamp.mode
-    columns = table.columns_of(schema, mode, now.columns.evolution)
+    divided = divided_after(now.stamp, step.steps, schema)
+    columns = table.columns_of(schema, mode, now.columns.evolution, divided.partitions)
     rows = converted_rows(table.rows(now.instant, now.columns), step, schema, [*metadata_names(mode), KEY])
     key = F.col(KEY)
     if mode == "upsert" and schema.primary_key:
         key = record_key([(F.col(quoted(column.name)), column.type) for column in schema.key_columns])
     stamp = replace(
-        now.stamp,
+        divided,
         version=migration.version,
         columns=names_of(schema),
         progress=progress,
@@ -76,10 +82,19 @@ def rewrite(
     struct = table.struct(columns)
     table.commit(
         "overwrite",
-        prepared(rows, struct, values_of(struct), key=key),
+        prepared(rows, struct, _given(struct, rows), key=key, division=division(divided.partitions, schema, mode)),
         columns,
         lambda written: replace(stamp, rows=written.inserted),
     )
+
+
+def divided_after(stamp: Stamp, steps: Steps, schema: InternalSchema) -> Stamp:
+    """Return a stamp that says what rows are divided by after changes of columns, which lead to a schema."""
+    partitions = after_changes(stamp.partitions, steps, schema, stamp.mode)
+    left = partitioning_of(partitions)
+    if len(left.fields) < len(partitioning_of(stamp.partitions).fields):
+        return replace(stamp, partitions=partitions, partition_by=str(left))
+    return replace(stamp, partitions=partitions)
 
 
 def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolution: SchemaEvolution) -> None:
@@ -97,7 +112,8 @@ def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolu
     if now.columns.evolution != evolution:
         table.merge_logs()
         now = present(table)
-        columns = table.columns_of(schema, now.stamp.mode, evolution)
+        partitions, mode = now.stamp.partitions, now.stamp.mode
+        columns = table.columns_of(schema, mode, evolution, partitions)
         struct = table.struct(columns)
         if _shape(struct) != _shape(table.struct(now.columns)):
             raise TargetError(
@@ -107,20 +123,43 @@ def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolu
         stamp = replace(now.stamp, kept=None, goes_back_to=None, created=False)
         table.commit(
             "overwrite",
-            prepared(table.rows(now.instant, now.columns), struct, values_of(struct), key=F.col(KEY)),
+            prepared(
+                table.rows(now.instant, now.columns).select(KEY, *map(quoted, struct.fieldNames())),
+                struct,
+                values_of(struct),
+                key=F.col(KEY),
+                division=division(partitions, schema, mode),
+            ),
             columns,
             lambda written: replace(stamp, rows=written.inserted),
         )
     table.let_go(but=None)
 
 
-def fill(table: HudiTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
-    """Give the rows that are there the values of new columns."""
+def restamp(table: HudiTable, now: Snapshot, partitioning: Partitioning, held: Partitioning) -> None:
+    """Say by which text the table is divided that is divided so already.
+
+    Args:
+        partitioning: as it is configured.
+        held: the same in the names that the table holds.
+
+    Raises:
+        TargetError: if it is divided in another way, which it is for good.
+    """
+    if set(held.fields) != set(partitioning_of(now.stamp.partitions).fields):
+        raise TargetError(f"Cannot partition {table.path} by {partitioning}: a Hudi table stays as it was made")
+    if now.stamp.partition_by != str(partitioning):
+        stamp = replace(now.stamp, partition_by=str(partitioning))
+        table.commit("upsert", None, now.columns, following(table, replace(now, stamp=stamp), stamp.progress))
+
+
+def fill(table: HudiTable, now: Snapshot, step: Backfill, schema: InternalSchema, progress: Progress) -> None:
+    """Give the rows that are there the values of new columns; `schema` is the table's."""
     rows = table.rows(now.instant, now.columns)
     # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
     unfilled = rows.where(all_of(rows[quoted(column.name)].isNull() for column in step.columns))
     values = {column.name: literal(column.initial, column.type) for column in step.columns}
-    _update(table, now, unfilled, values, progress)
+    _update(table, now, schema, unfilled, values, progress)
 
 
 def join(table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | None) -> None:
@@ -129,7 +168,8 @@ def join(table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | No
         return  # no rows yet
     into = step.schema.column(step.into)
     columns = tuple(replace(it, type=step.type) if it.id == into.id else it for it in step.schema.columns)
-    wanted = table.columns_of(replace(step.schema, columns=columns), now.stamp.mode, now.columns.evolution)
+    schema = replace(step.schema, columns=columns)
+    wanted = table.columns_of(schema, now.stamp.mode, now.columns.evolution, now.stamp.partitions)
     wider = now if table.struct(wanted) == table.struct(now.columns) else replace(now, columns=wanted)
     progress = marker_after_join(now.stamp.progress, step.version)
     rows = table.rows(now.instant, now.columns)
@@ -138,19 +178,27 @@ def join(table: HudiTable, now: Snapshot, step: JoinValues, said: DataFrame | No
         newer = [rows[quoted(step.schema.column(id_).name)] for id_ in step.joined]
         missing = rows.where(held.isNull() & any_of(value.isNotNull() for value in newer))
         value = F.coalesce(held, *(item.cast(held_type(step.type)) for item in newer))
-        _update(table, wider, missing, {into.name: value}, progress)
+        _update(table, wider, schema, missing, {into.name: value}, progress)
     elif said is not None:
         key = record_key([(F.col(value_column(column.id)), column.type) for column in step.schema.key_columns])
         given = said.select(key.alias("said_of"), F.col(value_column(into.id)).alias("said"))
         joined = rows.join(given, F.col(KEY) == F.col("said_of"))
         changed = joined.where(~held.eqNullSafe(F.col("said"))) if can_compare(step.type) else joined
-        _update(table, wider, changed, {into.name: F.col("said")}, progress)
+        _update(table, wider, schema, changed, {into.name: F.col("said")}, progress)
 
 
-def _update(table: HudiTable, now: Snapshot, rows: DataFrame, values: Mapping[str, Column], progress: Progress) -> None:
+def _update(
+    table: HudiTable,
+    now: Snapshot,
+    schema: InternalSchema,
+    rows: DataFrame,
+    values: Mapping[str, Column],
+    progress: Progress,
+) -> None:
     """Change values of records that are there; `rows` has all columns of the table."""
     struct = table.struct(now.columns)
-    changed = prepared(rows, struct, values_of(struct) | dict(values), key=F.col(KEY))
+    divided = division(now.stamp.partitions, schema, now.stamp.mode)
+    changed = prepared(rows, struct, values_of(struct) | dict(values), key=F.col(KEY), division=divided)
     table.commit("upsert", changed, now.columns, following(table, now, progress))
 
 
@@ -173,6 +221,11 @@ def present_to_write(table: HudiTable) -> Snapshot:
 
 def _shape(struct: StructType) -> list[tuple[str, DataType]]:
     return [(field.name, field.dataType) for field in struct.fields]
+
+
+def _given(struct: StructType, rows: DataFrame) -> dict[str, Column]:
+    """Return as its own value each column that rows have: what a table is divided by is computed."""
+    return {name: value for name, value in values_of(struct).items() if name in rows.columns}
 
 
 def values_of(struct: StructType) -> dict[str, Column]:

@@ -28,6 +28,7 @@ from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.formats import HUDI_CALENDAR
+from cdc_sync.targets.folder import delete_folder
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import (
     LATEST_SCHEMA,
@@ -39,6 +40,7 @@ from cdc_sync.targets.hudi_internal import (
     with_history,
 )
 from cdc_sync.targets.hudi_misreading import misreads
+from cdc_sync.targets.hudi_partitions import PartitionColumn
 from cdc_sync.targets.hudi_schema import (
     KEY,
     META,
@@ -50,9 +52,17 @@ from cdc_sync.targets.hudi_schema import (
     struct_of,
     table_struct,
 )
-from cdc_sync.targets.hudi_settings import MERGE_ON_READ, ON_READ, SETTINGS, TABLE_TYPE, Operation
+from cdc_sync.targets.hudi_settings import (
+    MERGE_ON_READ,
+    ON_READ,
+    SETTINGS,
+    TABLE_TYPE,
+    Operation,
+    key_generator,
+    partition_settings,
+)
 from cdc_sync.targets.hudi_stamp import Stamp
-from cdc_sync.targets.hudi_timeline import HudiTimeline, each, has_logs
+from cdc_sync.targets.hudi_timeline import HudiTimeline, each, has_logs, partition_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +81,16 @@ class HudiTable(HudiTimeline):
         self._type = table_properties.get(TABLE_TYPE, "COPY_ON_WRITE")
         merging = MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
         self._settings = SETTINGS | merging | dict(table_properties)
+        self._fields: list[str] | None = None
 
-    def columns_of(self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution) -> HeldColumns:
+    def columns_of(
+        self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution, partitions: Sequence[PartitionColumn]
+    ) -> HeldColumns:
         """Return columns as a commit of the table carries them; `schema` has the names it holds."""
-        avro = avro_schema(self._jvm, table_struct(schema, mode))
-        return HeldColumns(avro=avro, internal=internal_schema(schema, mode) if evolution == "on_read" else None)
+        behind = [(column.name, column.type) for column in partitions]
+        avro = avro_schema(self._jvm, table_struct(schema, mode, behind))
+        internal = internal_schema(schema, mode, behind) if evolution == "on_read" else None
+        return HeldColumns(avro=avro, internal=internal)
 
     def struct(self, columns: HeldColumns) -> StructType:
         """Return columns as Spark has them, Hudi's own left out."""
@@ -98,11 +113,12 @@ class HudiTable(HudiTimeline):
         struct = self.struct(columns)
         timeline = self._meta().getActiveTimeline()
         (savepoint,) = (found for found in self._savepoint_instants() if found.requestedTime() == instant)
-        partitions = timeline.readSavepointMetadata(savepoint).getPartitionMetadata().values()
+        partitions = timeline.readSavepointMetadata(savepoint).getPartitionMetadata()
         by_commit: dict[str, list[str]] = {}
-        for partition in partitions:
+        for folder, partition in dict(partitions).items():
+            place = f"{self.path}/{folder}" if folder else self.path
             for name in partition.getSavepointDataFile():
-                by_commit.setdefault(str(name).rsplit("_", 1)[-1], []).append(f"{self.path}/{name}")
+                by_commit.setdefault(str(name).rsplit("_", 1)[-1], []).append(f"{place}/{name}")
         frames = []
         for name, paths in by_commit.items():
             part = self._spark.read.parquet(*sorted(paths))
@@ -141,14 +157,24 @@ class HudiTable(HudiTimeline):
         return False
 
     def create(self, columns: HeldColumns, stamp: Stamp) -> None:
-        """Make the table, with a first commit that says what it is; nothing happens if it is there."""
+        """Make the table, with a first commit that says what it is; nothing happens if it is there.
+
+        What was begun without a first commit, to be divided in another way, is no table and is made anew.
+        """
         if self.snapshot() is not None:
             return
+        fields = [column.name for column in stamp.partitions]
+        if self._exists() and self._partition_fields() != fields:
+            delete_folder(self._spark, self.path)
+        self._fields = None
         if not self._exists():
             builder = self._hudi.common.table.HoodieTableMetaClient.newTableBuilder()
             builder.setTableType(self._type).setTableName(self._name).setTableVersion(6)
             builder.setRecordKeyFields(KEY).setPopulateMetaFields(True)
-            builder.setKeyGeneratorClassProp(SETTINGS["hoodie.datasource.write.keygenerator.class"])
+            builder.setKeyGeneratorClassProp(key_generator(fields))
+            if fields:
+                builder.setPartitionFields(",".join(fields))
+                builder.setHiveStylePartitioningEnable(True).setUrlEncodePartitioning(True)
             builder.setRecordMergeMode(self._hudi.common.config.RecordMergeMode.COMMIT_TIME_ORDERING)
             builder.initTable(self._storage_conf(), self.path)
         self.commit("upsert", None, columns, lambda _: stamp)
@@ -282,7 +308,7 @@ class HudiTable(HudiTimeline):
         arguments = getattr(self._hudi, "HoodieCreateRecordUtils$createHoodieRecordRddArgs")(
             rows._jdf,
             config,
-            self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._java_map(self._settings)),
+            self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._java_map(self._told)),
             RECORD,
             NAMESPACE,
             parse(prepared_schema(schema)),
@@ -326,22 +352,37 @@ class HudiTable(HudiTimeline):
         completed = meta.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         context = self._hudi.client.common.HoodieSparkEngineContext(self._java_context())
         settings = self._hudi.common.config.HoodieMetadataConfig.newBuilder().enable(False).build()
+        folders = [""]
+        if partition_fields(meta):
+            folders = list(self._hudi.common.fs.FSUtils.getAllPartitionPaths(context, meta, settings))
         manager = self._hudi.common.table.view.FileSystemViewManager
         view = manager.createInMemoryFileSystemViewWithTimeline(context, meta, settings, completed)
         try:
-            yield from each(getattr(view, parts)("").iterator())
+            for folder in folders:
+                yield from each(getattr(view, parts)(folder).iterator())
         finally:
             view.close()
 
     def _config(self, columns: HeldColumns, settings: Mapping[str, str] | None = None) -> Any:
         regime = {} if columns.internal is None else ON_READ
-        properties = self._java_map({**self._settings, **regime, **(settings or {})})
+        properties = self._java_map({**self._told, **regime, **(settings or {})})
         builder = self._hudi.config.HoodieWriteConfig.newBuilder()
         builder = builder.withEngineType(self._hudi.common.engine.EngineType.SPARK).withPath(self.path)
         config = builder.withSchema(columns.avro).forTable(self._name).withProps(properties).build()
         if columns.internal is not None:
             config.setInternalSchemaString(columns.internal)
         return config
+
+    @property
+    def _told(self) -> Mapping[str, str]:
+        """What the write client is told in every commit."""
+        return {**self._settings, **partition_settings(self._partition_fields())}
+
+    def _partition_fields(self) -> list[str]:
+        """Return the columns that the table was made to be divided by."""
+        if self._fields is None:
+            self._fields = partition_fields(self._meta())
+        return self._fields
 
     @property
     def _name(self) -> str:

@@ -165,6 +165,12 @@ def has_logs(meta: Any) -> bool:
     return str(meta.getTableType().name()) == "MERGE_ON_READ"
 
 
+def partition_fields(meta: Any) -> list[str]:
+    """Return the columns that a table was made to be divided by, in order."""
+    fields = meta.getTableConfig().getPartitionFields()
+    return list(map(str, fields.get())) if fields.isPresent() else []
+
+
 def each(iterator: Any) -> Iterator[Any]:
     """Return what one of Java's iterators has."""
     while iterator.hasNext():

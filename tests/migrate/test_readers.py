@@ -34,6 +34,9 @@ def test_every_format_that_is_kept_is_read_by_somebody() -> None:
 def test_how_a_hudi_table_is_kept_is_told_by_its_properties() -> None:
     assert regime_of("hudi", _MERGE_ON_READ) == "hudi merge-on-read"
     assert regime_of("hudi", {}) == "hudi"
+    assert regime_of("hudi", {}, partitioned=True) == "hudi partitioned"
+    assert regime_of("hudi", _MERGE_ON_READ, partitioned=True) == "hudi merge-on-read"
+    assert regime_of("iceberg", {}, partitioned=True) == "iceberg"
     assert regime_of("delta", _MERGE_ON_READ) == "delta"
     assert has_logs("hudi", _MERGE_ON_READ)
     assert not has_logs("hudi", {})
@@ -48,19 +51,23 @@ def test_a_configuration_is_refused_if_its_reader_would_show_something_else(name
     warehouse = "{type: hive, warehouse: /w}" if form == "parquet" else "{warehouse: /w}"
     properties = _MERGE_ON_READ if "merge" in regime else {}
     evolution = ", schema_evolution: on_read" if regime == "hudi on read" else ""
+    said = f"readers: [{name}]"
+    said_of_all = "" if regime == "hudi partitioned" else f"{said}, "
+    rule = f", partition_by: [id], {said}" if regime == "hudi partitioned" else ""
     text = f"""
 pipeline: {{name: p}}
 kafka: {{bootstrap_servers: 'b:1', topics: [t]}}
-tables: [{{table: d.s.t}}]
-target: {{format: {form}, catalog: {warehouse}, readers: [{name}], table_properties: {properties}{evolution}}}
+tables: [{{table: d.s.t{rule}}}]
+target: {{format: {form}, catalog: {warehouse}, {said_of_all}table_properties: {properties}{evolution}}}
 """
     reason = why_not(name, regime)
     if reason is None:
-        assert parse_config(text).target.readers == (name,)
+        assert (parse_config(text).tables[0].readers if rule else parse_config(text).target.readers) == (name,)
         return
     with pytest.raises(ConfigError) as refusal:
         parse_config(text)
-    assert f"target.readers[0]: it names {name}, which is not to read {regime} tables: it {reason}; " in str(
+    place = "tables[0]" if rule else "target"
+    assert f"{place}.readers[0]: it names {name}, which is not to read {regime} tables: it {reason}; " in str(
         refusal.value
     )
     assert all(other in str(refusal.value) for other in right_for(name))
