@@ -41,6 +41,12 @@ REGIMES = (
     Regime(name="delta", kind="delta", target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}"),
     Regime(name="hudi", kind="hudi", target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}"),
     Regime(
+        name="hudi partitioned",
+        kind="hudi partitioned",
+        target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}",
+        rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)']",
+    ),
+    Regime(
         name="hudi merge-on-read",
         kind="hudi merge-on-read",
         target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}, table_properties: {{" + _MERGE_ON_READ + "}}}}",

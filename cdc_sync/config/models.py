@@ -158,7 +158,7 @@ class Config(Section):
                     *("tables", index, "partition_by"),
                 )
 
-            if rule.partition_by is not None and format_ == "hudi" and self.target.metastore:
+            if rule.partition_by and format_ == "hudi" and self.target.metastore:
                 problem(
                     "has no use with a metastore, which is not told of partitions of hudi tables: most engines would "
                     "find no rows; remove it, or leave out target.catalog.type",

@@ -101,8 +101,8 @@ maintains the table), the job says so and reads nothing anew.
 
 Copy-on-write or merge-on-read, in one of two regimes: *hudi* above is schema-on-write, which Presto, Trino and Hive
 read right; *hudi on read* is `schema_evolution: on_read`, for tables that only Spark reads, where a name that is used
-again is a rewrite as long as files have it of before. [hudi.md](hudi.md) has both, names, types, readers and what Spark
-has to be told.
+again is a rewrite as long as files have it of before. Partitioned by `partition_by` as they are made, for good.
+[hudi.md](hudi.md) has all of it, names, types, readers and what Spark has to be told.
 
 ## Parquet
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.lake import Lake
 from cdc_sync.events import TableId
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, parse_progress
 from cdc_sync.reports import RunReport
@@ -26,6 +27,8 @@ from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
 from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import SourceTable
+
+_HUDIS_AND_OURS = ("_hoodie_", DERIVED_PREFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,7 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         path = f"{self.config.target.catalog.warehouse}/{table.schema}/{table.table}"
         if self.format == "hudi":
             rows = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read())
-            return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+            return rows.select([name for name in rows.column_names if not name.startswith(_HUDIS_AND_OURS)])
         if self.format == "hudi_on_read":
             return self.read_by_spark(path)
         if self.format == "parquet":
@@ -118,7 +121,7 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         session = SparkSession.getActiveSession()
         assert session is not None
         frame = session.read.format("hudi").options(**ON_READ).load(path)
-        names = [name for name in frame.columns if not name.startswith("_hoodie_")]
+        names = [name for name in frame.columns if not name.startswith(_HUDIS_AND_OURS)]
         rows = frame.select(*names).collect()
         return pa.table({name: [row[name] for row in rows] for name in names})
 

@@ -27,6 +27,8 @@ _OWN = (
     "_hoodie_partition_path",
     "_hoodie_file_name",
 )
+_DIVIDES = "cdc_sync_by_"
+"""What names begin with of columns that a table is partitioned by, beside the source's: `docs/partitions.md`."""
 _WIDENED = {"int": "long"}
 """What is widened in place, which every reader of Hudi takes: `docs/hudi.md`."""
 _UNKNOWN_TO_HUDI_RS = "local-timestamp-micros"
@@ -51,7 +53,7 @@ class HudiLake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """The commits of a table that are complete and still told of; no partitions, no logs.
+    """The commits of a table that are complete and still told of; no logs.
 
     Attributes:
         instants: when each was made, in order.
@@ -66,7 +68,7 @@ class Timeline:
     def files(self, folder: Path) -> list[Path]:
         """Return the newest file of each file group; what belongs to no complete commit is none of the table."""
         found: dict[str, tuple[str, Path]] = {}
-        for file in folder.glob("*.parquet"):
+        for file in folder.rglob("*.parquet"):
             group, _, instant = file.stem.split("_")
             # Of commits before the first one that is told of nothing is left but what was complete.
             complete = instant in self.instants or instant < self.instants[0]
@@ -103,15 +105,17 @@ def _read(folder: Path) -> Table | None:
     if told is None:
         return None
     files = told.files(folder)
-    fields = [field for field in told.schema["fields"] if field["name"] not in _OWN]
+    names = [field["name"] for field in told.schema["fields"]]
+    own = (*_OWN, *(name for name in names if name.startswith(_DIVIDES)))
+    fields = [field for field in told.schema["fields"] if field["name"] not in own]
     columns = {field["name"]: of_avro(field["type"]) for field in fields}
-    rows = [row for file in files for row in rows_of(file, columns, own=_OWN, widened=_WIDENED)]
+    rows = [row for file in files for row in rows_of(file, columns, own=own, widened=_WIDENED)]
     if _UNKNOWN_TO_HUDI_RS not in json.dumps(told.schema):
         _check_hudi_rs_agrees(folder, told, files)
-    names = {name: source_name(name) for name in columns}
+    sources = {name: source_name(name) for name in columns}
     return Table(
-        columns=tuple((names[name], type_) for name, type_ in columns.items()),
-        rows=[{names[name]: value for name, value in row.items()} for row in rows],
+        columns=tuple((sources[name], type_) for name, type_ in columns.items()),
+        rows=[{sources[name]: value for name, value in row.items()} for row in rows],
     )
 
 
