@@ -61,7 +61,7 @@ class TablePartitioning(TableReading):
         why = misfit(wanted, history.head.schema, self._mode)
         if why is None:
             return wanted
-        if self._context.target.capabilities.partitions_stay:
+        if self.route.capabilities.partitions_stay:
             return Pause(reason=f"{why.reason}, so its target is not made", remedy=f"{why.remedy}; {_FOR_GOOD}")
         recorded = self._context.history.find(self.table) or history
         if misfit(wanted, recorded.head.schema, self._mode) is None:
@@ -104,7 +104,7 @@ class TablePartitioning(TableReading):
         self.recovered()
 
     def _step_to(self, wanted: Partitioning) -> Repartition:
-        able = self._context.target.capabilities
+        able = self.route.capabilities
         held = held_partitioning(wanted, able.columns)
         same = set(held.fields) == set(self._divided.fields)
         return Repartition(
@@ -113,7 +113,7 @@ class TablePartitioning(TableReading):
 
     def _stays(self, wanted: Partitioning) -> Refused | None:
         """Refuse to partition a target in another way that is partitioned for good."""
-        if not (self._context.target.capabilities.partitions_stay and self._step_to(wanted).rewrites):
+        if not (self.route.capabilities.partitions_stay and self._step_to(wanted).rewrites):
             return None
         return Refused(reason=f"partition_by says {wanted or 'nothing'}", remedy=_FOR_GOOD)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench.readers.values import Row, Value, encode, encode_map, same
 from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.testing import SourceTable
 
 
@@ -40,7 +41,7 @@ def _encoded(column: ConnectSchema, value: object) -> Value:
 
 def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
     """Yield one sentence for each column, row and value that the reader shows otherwise."""
-    ours, shown = wanted(table), _without_retired(shown)
+    ours, shown = wanted(table), _without_ours(shown)
     if shown.columns != ours.columns:
         yield f"columns are {', '.join(shown.columns)} instead of {', '.join(ours.columns)}"
         return
@@ -59,9 +60,10 @@ def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
         yield f"row {key} is there, and not in the source"
 
 
-def _without_retired(shown: Shown) -> Shown:
-    """Leave out what the job keeps of a column whose new type has no place for its old values, beside the new one."""
-    kept = tuple(name for name in shown.columns if not re.search(r"__retired_\d+$", name))
+def _without_ours(shown: Shown) -> Shown:
+    """Leave out what a table is partitioned by, and what is kept of a column whose new type has no place for it."""
+    ours = re.compile(rf"{DERIVED_PREFIX}|.*__retired_\d+$")
+    kept = tuple(name for name in shown.columns if not ours.match(name))
     return Shown(columns=kept, rows=shown.rows)
 
 

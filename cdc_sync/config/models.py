@@ -17,7 +17,7 @@ from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
 from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 from cdc_sync.config.target import Target
-from cdc_sync.migrate.capabilities import FORMATS
+from cdc_sync.migrate.capabilities import FORMATS, capabilities_of
 from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
 from cdc_sync.upkeep import Upkeep
 
@@ -148,7 +148,8 @@ class Config(Section):
 
     def _check_partitionings(self) -> None:
         """Refuse to partition tables of a format that is not partitioned here."""
-        format_ = self.target.format
+        target = self.target
+        format_ = target.format
         *able, last = (name for name, found in FORMATS.items() if found.partitions is not None)
         for index, rule in enumerate(self.tables):
             if rule.partition_by is not None and FORMATS[format_].partitions is None:
@@ -158,7 +159,13 @@ class Config(Section):
                     *("tables", index, "partition_by"),
                 )
 
-            if rule.partition_by and format_ == "hudi" and self.target.metastore:
+            if rule.partition_by and capabilities_of(format_, evolution_of(target, rule)).partitions is None:
+                problem(
+                    "stands beside schema_evolution: on_read, where Spark shows wrong values of columns that tables "
+                    "are partitioned by; remove it, or say schema_evolution: on_write",
+                    *("tables", index, "partition_by"),
+                )
+            if rule.partition_by and format_ == "hudi" and target.metastore:
                 problem(
                     "has no use with a metastore, which is not told of partitions of hudi tables: most engines would "
                     "find no rows; remove it, or leave out target.catalog.type",

@@ -163,6 +163,9 @@ HUDI_ON_READ = replace(
     HUDI,
     kind="hudi on read",
     evolution="on_read",
+    # Told to find columns by ids, Hudi's reader shows Spark commit times in the place of a column that divides a table,
+    # where a query asks for no other, or fails.
+    partitions=None,
     # Columns are found by ids in files of any age. A float that was widened would read 0.1 where a rewrite has
     # 0.10000000149011612, and what becomes another kind of type is for the policies to decide, as in every format.
     promotions=frozenset((Promotion.WITHIN_INT32, Promotion.INT32_TO_INT64, Promotion.DECIMAL_PRECISION)),

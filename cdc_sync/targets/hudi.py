@@ -58,7 +58,6 @@ from cdc_sync.targets.hudi_stamp import Kept, Stamp, names_of
 from cdc_sync.targets.hudi_steps import (
     alter,
     change_regime,
-    divided_after,
     fill,
     following,
     join,
@@ -162,17 +161,14 @@ class HudiTarget:
             case AlterTable(steps=steps):
                 changes = tuple(change for _, change in steps)
                 evolution = now.columns.evolution
-                stamp = divided_after(now.stamp, steps, migration.schema)
-                after = table.columns_of(migration.schema, stamp.mode, evolution, stamp.partitions)
+                after = table.columns_of(migration.schema, now.stamp.mode, evolution, now.stamp.partitions)
                 able = capabilities_of("hudi", evolution)
                 in_place = not rewrites(changes, able, migration.schema, now.stamp.mode)
-                # What no row is divided by any more is NULL in all of them, not only in those to come.
-                lost = stamp.partition_by != now.stamp.partition_by
-                if changes and (not in_place or lost or table.would_misread(after)):
+                if changes and (not in_place or table.would_misread(after)):
                     wanted = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
                     rewrite(table, now, wanted, migration, now.stamp.progress, now.stamp.kept)
                 else:
-                    alter(table, now, migration, stamp)
+                    alter(table, now, migration)
             case RewriteTable():
                 table.merge_logs()  # what is kept is read from its files
                 now = present(table)

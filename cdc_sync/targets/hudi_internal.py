@@ -8,7 +8,7 @@ another number. Source: Hudi 1.2.0, `InternalSchema` and `SerDeHelper`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,25 +38,17 @@ LATEST_SCHEMA = "latest_schema"
 """The key of a commit's extra metadata that holds this. Source: `SerDeHelper.LATEST_SCHEMA`."""
 FIRST_ID = 100
 """What is added to ids of ours; those of Hudi's own columns and of a changelog's are below."""
-_FIRST_PARTITION = 50
-"""The id of the first column that a table is partitioned by, behind those of a changelog."""
 _UNDATED = 0
 
 
-def internal_schema(schema: InternalSchema, mode: Mode, partitions: Iterable[tuple[str, DataType]] = ()) -> str:
-    """Return the columns of a table as JSON, not dated yet.
-
-    Args:
-        schema: has the names it holds.
-        partitions: names and types of the columns that it is partitioned by.
-    """
+def internal_schema(schema: InternalSchema, mode: Mode) -> str:
+    """Return the columns of a table as JSON, not dated yet; `schema` has the names it holds."""
     own = [(name, StringType()) for name in META]
     behind = METADATA if mode == "append" else ()
     fields = [
         *(_field(number, name, type_) for number, (name, type_) in enumerate(own)),
         *map(field_of, schema.columns),
         *(_field(len(own) + number, name, type_) for number, (name, type_) in enumerate(behind)),
-        *(_field(_FIRST_PARTITION + number, name, type_) for number, (name, type_) in enumerate(partitions)),
     ]
     return json.dumps(
         {

@@ -1,7 +1,9 @@
 """Partitions of a Hudi table: what it was made to be divided by, and in which folder each row belongs.
 
 The fields are part of the table for good: `hoodie.properties` names them, and cannot change in the commit of the files.
-So each is a column of its own, computed from the source's, whose name stays whatever becomes of that one.
+So each is a column of its own, computed from the source's, whose name stays whatever becomes of that one. It is a text,
+and never NULL: Hudi's reader for Spark compares values out of folders' names, and fails at decimals, and at NULL behind
+the first field. Source: Hudi 1.2.0, `Predicates.BinaryComparison`, `FileSystemBackedTableMetadata`.
 
 Folders are named as Hive names them, with Hive's escapes, for Hudi's readers put such a name together from a query's
 values. Source: Hudi 1.2.0, `PartitionPathEncodeUtils`, `SparkHoodieTableFileIndex.composeRelativePartitionPath`.
@@ -23,15 +25,15 @@ from cdc_sync.quote import quoted
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import PartitionField, Partitioning, field_text
-from cdc_sync.schema.serde import type_from_json, type_to_json
 from cdc_sync.schema.transforms import fits
-from cdc_sync.schema.types import DataType, DecimalType
+from cdc_sync.schema.types import DataType
 from cdc_sync.spark.derived import derived_column
-from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.hudi_schema import COMMIT_TIME, DELETED, FILE_NAME, PARTITION_PATH
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-"""Source: `PartitionPathEncodeUtils.DEFAULT_PARTITION_PATH`."""
+NOTHING = "__NULL__"
+"""What a column says where its source is NULL, or gone."""
+_DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+"""What Hudi's readers take for NULL in a folder's name. Source: `PartitionPathEncodeUtils.DEFAULT_PARTITION_PATH`."""
 _ESCAPED = r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]"""
 _PLACE, _LEAVES = "__cdc_sync_place", "__cdc_sync_leaves"
 """Of a row: the folder it belongs in, and whether this is the word that it is no longer in another one."""
@@ -43,25 +45,22 @@ class PartitionColumn:
 
     Attributes:
         name: for good.
-        type: the same.
-        field: how it is computed now, in the target's present names; None once its source is gone: then it is NULL.
+        field: how it is computed now, in the target's present names; None once its source is gone.
     """
 
     name: str
-    type: DataType
     field: PartitionField | None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the table's stamp has it."""
-        text = None if self.field is None else field_text(self.field)
-        return {"name": self.name, "type": type_to_json(self.type), "field": text}
+        return {"name": self.name, "field": None if self.field is None else field_text(self.field)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> PartitionColumn:
         """Read what `to_json` returned."""
         text = data["field"]
         (field,) = (None,) if text is None else Partitioning.parse([text]).fields
-        return PartitionColumn(name=data["name"], type=type_from_json(data["type"]), field=field)
+        return PartitionColumn(name=data["name"], field=field)
 
 
 def partition_columns(
@@ -69,8 +68,7 @@ def partition_columns(
 ) -> tuple[PartitionColumn, ...]:
     """Return the columns of a table that is made; `partitioning` and `schema` have the names it holds."""
     return tuple(
-        PartitionColumn(name=it.name, type=_lasting(it.type), field=it.field)
-        for it in derived_columns(partitioning, schema, mode, rules)
+        PartitionColumn(name=it.name, field=it.field) for it in derived_columns(partitioning, schema, mode, rules)
     )
 
 
@@ -80,7 +78,7 @@ class Division:
 
     Attributes:
         columns: all that the table is divided by, in order; none if it is not.
-        derived: those of them that are computed; the others become NULL. None if rows have the values already.
+        derived: those of them that are computed; the others say nothing. None if rows have the values already.
     """
 
     columns: tuple[PartitionColumn, ...]
@@ -93,10 +91,10 @@ UNDIVIDED = Division(columns=(), derived=None)
 def division(columns: tuple[PartitionColumn, ...], schema: InternalSchema, mode: Mode) -> Division:
     """Return how rows are divided that have the columns of a schema, in the names that the table holds."""
     types = _types_of(schema, mode)
+    fields = ((it.name, it.field) for it in columns if it.field is not None and _takes(it.field, types))
     derived = tuple(
-        Derived(name=it.name, type=it.type, field=it.field, source=types[it.field.column])
-        for it in columns
-        if it.field is not None and _takes(it, it.field, types)
+        Derived(name=name, type=derived_type(field, types[field.column]), field=field, source=types[field.column])
+        for name, field in fields
     )
     return Division(columns=columns, derived=derived)
 
@@ -114,13 +112,13 @@ def after_changes(
 ) -> tuple[PartitionColumn, ...]:
     """Return the columns after changes of the table's others, which lead to a schema.
 
-    A column goes on being computed under its source's new name, and where its type has room for the source's new one.
+    A column goes on being computed under its source's new name, and as long as its transform takes the source's type.
     """
     types = _types_of(schema, mode)
     found = []
     for it in columns:
         fields = () if it.field is None else followed(Partitioning(fields=(it.field,)), steps).fields
-        kept = tuple(field for field in fields if _takes(it, field, types))
+        kept = tuple(field for field in fields if _takes(field, types))
         found.append(replace(it, field=kept[0] if kept else None))
     return tuple(found)
 
@@ -130,14 +128,9 @@ def _types_of(schema: InternalSchema, mode: Mode) -> dict[str, DataType]:
     return types | dict(METADATA) if mode == "append" else types
 
 
-def _takes(column: PartitionColumn, field: PartitionField, types: Mapping[str, DataType]) -> bool:
+def _takes(field: PartitionField, types: Mapping[str, DataType]) -> bool:
     type_ = types.get(field.column)
-    return type_ is not None and fits(field, type_) and _lasting(derived_type(field, type_)) == column.type
-
-
-def _lasting(type_: DataType) -> DataType:
-    """Return a type that stays the same while the source's is widened in place."""
-    return DecimalType(precision=38, scale=type_.scale) if isinstance(type_, DecimalType) else type_
+    return type_ is not None and fits(field, type_)
 
 
 def placed(rows: DataFrame, division: Division) -> DataFrame:
@@ -152,7 +145,7 @@ def placed(rows: DataFrame, division: Division) -> DataFrame:
     names = rows.columns
     if division.derived is not None:
         of = {it.name: derived_column(it, it.field.column) for it in division.derived}
-        filled = {it.name: of.get(it.name, F.lit(None)).cast(to_spark(it.type)) for it in division.columns}
+        filled = {it.name: _text(of.get(it.name, F.lit(None))) for it in division.columns}
         rows = rows.withColumns(filled)
     parts = (F.concat(F.lit(f"{it.name}="), _folder(F.col(quoted(it.name)))) for it in division.columns)
     place = F.concat_ws("/", *parts)
@@ -170,9 +163,13 @@ def placed(rows: DataFrame, division: Division) -> DataFrame:
     return rows.select(*(found.get(name, F.col(quoted(name))).alias(name) for name in names))
 
 
-def _folder(value: Column) -> Column:
-    """Return a value as the name of a folder has it."""
+def _text(value: Column) -> Column:
     text = value.cast("string")
+    return F.when(text.isNull() | (text == _DEFAULT), F.lit(NOTHING)).otherwise(text)
+
+
+def _folder(text: Column) -> Column:
+    """Return a text as the name of a folder has it."""
     parts = F.split(text, f"(?={_ESCAPED})|(?<={_ESCAPED})")
     escaped = F.transform(
         parts,
@@ -180,4 +177,4 @@ def _folder(value: Column) -> Column:
             part
         ),
     )
-    return F.coalesce(F.when(text.rlike(_ESCAPED), F.concat_ws("", escaped)).otherwise(text), F.lit(_NULL))
+    return F.when(text.rlike(_ESCAPED), F.concat_ws("", escaped)).otherwise(text)

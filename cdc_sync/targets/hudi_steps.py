@@ -47,8 +47,9 @@ def following(table: HudiTable, now: Snapshot, progress: Progress | None) -> Cal
     return lambda written: replace(stamp, rows=stamp.rows + written.inserted - written.deleted)
 
 
-def alter(table: HudiTable, now: Snapshot, migration: Migration, stamp: Stamp) -> None:
-    """Commit other columns and nothing else."""
+def alter(table: HudiTable, now: Snapshot, migration: Migration) -> None:
+    """Commit other columns and nothing else; those that the table is divided by depend on nothing done in place."""
+    stamp = now.stamp
     columns = table.columns_of(migration.schema, stamp.mode, now.columns.evolution, stamp.partitions)
     stamp = replace(stamp, version=migration.version, columns=names_of(migration.schema))
     table.commit("upsert", None, columns, following(table, replace(now, stamp=stamp), stamp.progress))
@@ -107,13 +108,18 @@ def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolu
         schema: the columns that the table has, in the names that it holds.
 
     Raises:
-        TargetError: if the table has others than these: a step that was begun has to be ended first.
+        TargetError: if the table has others than these: a step that was begun has to be ended first; or if it is
+            partitioned, which no table is whose columns are found by ids.
     """
     if now.columns.evolution != evolution:
+        if now.stamp.partitions:
+            raise TargetError(
+                f"Cannot change the regime of {table.path}: it is partitioned, and Spark shows wrong values of the "
+                "columns that it is partitioned by where columns are found by ids; set schema_evolution: on_write again"
+            )
         table.merge_logs()
         now = present(table)
-        partitions, mode = now.stamp.partitions, now.stamp.mode
-        columns = table.columns_of(schema, mode, evolution, partitions)
+        columns = table.columns_of(schema, now.stamp.mode, evolution, ())
         struct = table.struct(columns)
         if _shape(struct) != _shape(table.struct(now.columns)):
             raise TargetError(
@@ -123,13 +129,7 @@ def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolu
         stamp = replace(now.stamp, kept=None, goes_back_to=None, created=False)
         table.commit(
             "overwrite",
-            prepared(
-                table.rows(now.instant, now.columns).select(KEY, *map(quoted, struct.fieldNames())),
-                struct,
-                values_of(struct),
-                key=F.col(KEY),
-                division=division(partitions, schema, mode),
-            ),
+            prepared(table.rows(now.instant, now.columns), struct, values_of(struct), key=F.col(KEY)),
             columns,
             lambda written: replace(stamp, rows=written.inserted),
         )

@@ -27,6 +27,7 @@ from cdc_sync.migrate.capabilities import HUDI, SchemaEvolution
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.types import STRING
 from cdc_sync.spark.formats import HUDI_CALENDAR
 from cdc_sync.targets.folder import delete_folder
 from cdc_sync.targets.hudi_by_id import value_of
@@ -86,10 +87,15 @@ class HudiTable(HudiTimeline):
     def columns_of(
         self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution, partitions: Sequence[PartitionColumn]
     ) -> HeldColumns:
-        """Return columns as a commit of the table carries them; `schema` has the names it holds."""
-        behind = [(column.name, column.type) for column in partitions]
+        """Return columns as a commit of the table carries them.
+
+        Args:
+            schema: has the names it holds.
+            partitions: what it is divided by; nothing where columns are found by ids.
+        """
+        behind = [(column.name, STRING) for column in partitions]
         avro = avro_schema(self._jvm, table_struct(schema, mode, behind))
-        internal = internal_schema(schema, mode, behind) if evolution == "on_read" else None
+        internal = internal_schema(schema, mode) if evolution == "on_read" else None
         return HeldColumns(avro=avro, internal=internal)
 
     def struct(self, columns: HeldColumns) -> StructType:

@@ -29,7 +29,7 @@ def test_a_missing_table_is_created_with_the_heads_columns() -> None:
 
 def test_a_table_is_created_as_it_is_to_be_kept() -> None:
     (step,) = migration(None, None, RENAMED, capabilities=HUDI_ON_READ).steps
-    assert step == CreateTable(schema=RENAMED.schema, partitions="derived", evolution="on_read")
+    assert step == CreateTable(schema=RENAMED.schema, evolution="on_read")
 
 
 def test_a_table_at_the_head_needs_nothing() -> None:
