@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from cdc_sync.migrate.capabilities import DELTA, PARQUET
 from cdc_sync.migrate.derived import derived_columns, derived_name, derived_type, followed, held_partitioning
+from cdc_sync.migrate.migration import with_schemas
 from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.diff import diff
-from cdc_sync.schema.evolve import apply
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.partitioning import Bucket, Identity, PartitionField, Partitioning, Period, Truncate, Unit
 from cdc_sync.schema.types import (
@@ -129,13 +129,8 @@ def test_the_targets_names_are_those_that_it_holds() -> None:
     assert str(held_partitioning(by("`a b`, day(at)"), PARQUET.columns)) == "a_x0020_b, day(at)"
 
 
-def steps(*versions: InternalSchema) -> list[tuple[InternalSchema, SchemaChange]]:
-    found = []
-    for before, after in zip(versions, versions[1:], strict=False):
-        for change in diff(before, after):
-            found.append((before, change))
-            before = apply(before, change)
-    return found
+def steps(before: InternalSchema, after: InternalSchema) -> tuple[tuple[InternalSchema, SchemaChange], ...]:
+    return with_schemas(before, diff(before, after))
 
 
 def test_fields_follow_their_columns() -> None:
