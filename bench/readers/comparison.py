@@ -41,7 +41,7 @@ def _encoded(column: ConnectSchema, value: object) -> Value:
 
 def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
     """Yield one sentence for each column, row and value that the reader shows otherwise."""
-    ours, shown = wanted(table), _without_ours(shown)
+    ours, shown = wanted(table), _of_the_source(shown)
     if shown.columns != ours.columns:
         yield f"columns are {', '.join(shown.columns)} instead of {', '.join(ours.columns)}"
         return
@@ -60,10 +60,12 @@ def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
         yield f"row {key} is there, and not in the source"
 
 
-def _without_ours(shown: Shown) -> Shown:
-    """Leave out what a table is partitioned by, and what is kept of a column whose new type has no place for it."""
-    ours = re.compile(rf"{DERIVED_PREFIX}|.*__retired_\d+$")
-    kept = tuple(name for name in shown.columns if not ours.match(name))
+def _of_the_source(shown: Shown) -> Shown:
+    """Leave out what the job has beside the source's columns.
+
+    That is what it keeps of one whose new type has no place for its old values, and what it partitions a table by.
+    """
+    kept = tuple(name for name in shown.columns if not re.search(rf"__retired_\d+$|^{DERIVED_PREFIX}", name))
     return Shown(columns=kept, rows=shown.rows)
 
 

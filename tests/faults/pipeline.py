@@ -115,7 +115,8 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         if self.format == "parquet":
             return self.read_parquet(table)
         found = DeltaTable(path)
-        return pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+        rows = pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+        return rows.select([name for name in rows.column_names if not name.startswith(DERIVED_PREFIX)])
 
     def read_by_spark(self, path: str) -> Any:
         session = SparkSession.getActiveSession()
