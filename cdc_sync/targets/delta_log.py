@@ -17,6 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc_sync.errors import TargetError
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_fields import Field, features_for
@@ -165,7 +166,13 @@ class DeltaTable:
         return {}
 
     def layout(self, snapshot: Any) -> Layout:
-        """Return what the table's metadata says of columns and partitions."""
+        """Return what the table's metadata says of columns and partitions.
+
+        Raises:
+            TargetError: if there is no table.
+        """
+        if snapshot is None:
+            raise TargetError(f"Cannot find a Delta table at {self.path}; was its folder moved away?")
         return _layout(_metadata(snapshot))
 
     def create(self, layout: Layout) -> None:
