@@ -39,11 +39,18 @@ def holdings(spark: SparkSession, table: DeltaTable, upkeep: Upkeep, *, kept: in
     snapshot = table.snapshot()
     files = DataFrame(snapshot.allFiles().toDF(), spark)
     is_small = F.col("size") < upkeep.small
-    (found,) = files.select(
+    by_partition = files.groupBy(F.array_sort(F.map_entries("partitionValues"))).agg(
         F.count("*").alias("files"),
         F.sum("size").alias("size"),
         F.count_if(is_small).alias("small_files"),
         F.sum(F.when(is_small, F.col("size"))).alias("small_size"),
+    )
+    is_enough = F.col("small_files") >= upkeep.compact_from_files
+    (found,) = by_partition.select(
+        F.sum("files").alias("files"),
+        F.sum("size").alias("size"),
+        F.sum(F.when(is_enough, F.col("small_files"))).alias("small_files"),
+        F.sum(F.when(is_enough, F.col("small_size"))).alias("small_size"),
     ).collect()
     figures = {label: int(value or 0) for label, value in found.asDict().items()}
     # Each is a file of the log: no more of them are read than decide.
