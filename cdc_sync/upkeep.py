@@ -41,7 +41,8 @@ class Holdings:
 
     Attributes:
         files, size: data files of the newest state, and their bytes.
-        small_files, small_size: those of them that are smaller than `Upkeep.small`.
+        small_files, small_size: those of them that are smaller than `Upkeep.small`, in partitions where they are enough
+            to be joined: files of two partitions never are.
         change_files: files that say what changed in rows of other files: position deletes, logs.
         rows, deleted_rows: in the data files, and how many of them a change file deletes; 0 where that is not told.
         manifests: lists of files.

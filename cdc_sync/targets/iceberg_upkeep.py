@@ -32,13 +32,16 @@ def holdings(spark: SparkSession, table: Any, sql_name: str, upkeep: Upkeep) -> 
     current = table.currentSnapshot()
     if current is None:
         return Holdings()
-    small = f"file_size_in_bytes < {upkeep.small}"
+    small = f"content = 0 AND file_size_in_bytes < {upkeep.small}"
+    enough = f"small_files >= {upkeep.compact_from_files}"
     (found,) = spark.sql(
-        f"""SELECT count_if(content = 0) AS files, sum(IF(content = 0, file_size_in_bytes, 0)) AS size,
-        count_if(content = 0 AND {small}) AS small_files,
-        sum(IF(content = 0 AND {small}, file_size_in_bytes, 0)) AS small_size,
-        count_if(content = 1) AS change_files, sum(IF(content = 0, record_count, 0)) AS rows,
-        sum(IF(content = 1, record_count, 0)) AS deleted_rows FROM {sql_name}.files"""
+        f"""SELECT sum(files) AS files, sum(size) AS size,
+        sum(IF({enough}, small_files, 0)) AS small_files, sum(IF({enough}, small_size, 0)) AS small_size,
+        sum(change_files) AS change_files, sum(rows) AS rows, sum(deleted_rows) AS deleted_rows FROM (
+            SELECT count_if(content = 0) AS files, sum(IF(content = 0, file_size_in_bytes, 0)) AS size,
+            count_if({small}) AS small_files, sum(IF({small}, file_size_in_bytes, 0)) AS small_size,
+            count_if(content = 1) AS change_files, sum(IF(content = 0, record_count, 0)) AS rows,
+            sum(IF(content = 1, record_count, 0)) AS deleted_rows FROM {sql_name}.files GROUP BY {_joined_by(table)})"""
     ).collect()
     figures = {label: int(value or 0) for label, value in found.asDict().items()}
     tag = table.refs().get(TAG)
@@ -56,6 +59,16 @@ def holdings(spark: SparkSession, table: Any, sql_name: str, upkeep: Upkeep) -> 
         commits=tuple(at for id_, at in snapshots.items() if id_ != kept),
         marker_at=_marker_at(table),
     )
+
+
+def _joined_by(table: Any) -> str:
+    """Return what data files that are joined have in common; those of past specs count as of one partition.
+
+    Source: Iceberg 1.11, `BinPackRewriteFilePlanner`, `groupByPartition`.
+    """
+    if all(spec.isUnpartitioned() for spec in table.specs().values()):
+        return "TRUE"  # the table of files has no column of that name
+    return f"IF(spec_id = {table.spec().specId()}, partition, NULL)"
 
 
 def _marker_at(table: Any) -> int | None:

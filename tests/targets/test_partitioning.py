@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.targets.base import Target, TargetState, open_target
 from cdc_sync.testing.history import version
+from cdc_sync.upkeep import Upkeep, chores
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.keyless import apply, created, deleted, updated
 
@@ -101,6 +102,29 @@ def test_a_row_whose_partition_changes_moves_and_deletes_find_it_there(lake: Div
     lake.write(SCHEMA, [{"id": 1, "deleted": True}, {"id": 2, "deleted": True}])
 
     assert lake.values() == [(3, "b", None)]
+
+
+def test_small_files_are_worth_joining_only_where_one_partition_has_enough(lake: Divided) -> None:
+    upkeep = Upkeep(
+        keep_for=timedelta(days=1),
+        keep_at_least=1,
+        target_file_size=64 * 1024 * 1024,
+        compact_from_files=2,
+        orphans_older_than=timedelta(days=1),
+    )
+    lake.create_by(SCHEMA, "region")
+    lake.write(SCHEMA, rows_of((1, "a", NOON), (2, "b", NOON), (3, None, NOON)), append=True)
+    alone = lake.target.holdings(lake.name, upkeep)
+    lake.write(SCHEMA, rows_of((4, "a", NOON)), append=True)
+    together = lake.target.holdings(lake.name, upkeep)
+    lake.by(SCHEMA, None)
+    past = lake.target.holdings(lake.name, upkeep)
+
+    assert (alone.files, alone.small_files, chores(alone, upkeep, 0).compact) == (3, 0, False)
+    assert (together.files, together.small_files, chores(together, upkeep, 0).compact) == (4, 2, True)
+    assert (past.files, past.small_files) == (4, 4), "files of a past spec are joined whatever partition they were of"
+    done = lake.target.maintain(lake.name, chores(past, upkeep, 0))
+    assert (done.files_rewritten, done.files_written) == (4, 1)
 
 
 def test_rows_keep_what_events_left_out_wherever_they_move(lake: Divided) -> None:
