@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 from pyspark.sql import types as T
 
@@ -16,6 +17,13 @@ from cdc_sync.errors import TargetError
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.progress import Progress, parse_progress
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning, PartitioningError
+
+Values: TypeAlias = tuple[str, ...]
+"""One text for each key of a partitioned table, in order, as the metastore has them."""
+_FORMAT, _FORMAT_OF_PARTITIONS = 1, 2
+"""A program that knows no partitions must not take the files of one for the table's."""
+_NO_KEYS = T.StructType([])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +33,16 @@ class Past:
     Attributes:
         reference: `<folder>/<stamp's file>`, below the table's own folder.
         marker: the text of its progress, None before anything was written.
+        partitioned: its files lie in folders of partitions, which its stamp names.
     """
 
     reference: str
     marker: str | None
+    partitioned: bool = False
 
     @property
     def folder(self) -> str:
-        """The folder of its data files."""
+        """The folder of its stamp, and of all its data files if it has no partitions."""
         return self.reference.partition("/")[0]
 
 
@@ -44,11 +54,28 @@ class Kept:
         reference: as in `Past`.
         version: of the schema it has.
         number: of the commit that rewrote it.
+        partitioned: as in `Past`.
     """
 
     reference: str
     version: int
     number: int
+    partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFiles:
+    """The files of one partition.
+
+    Attributes:
+        values: one text for each key, as the metastore has them.
+        folder: below the table's own folder; a newer state has it too, unless it changed a row of the partition.
+        size: bytes.
+    """
+
+    values: Values
+    folder: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +92,10 @@ class Stamp:
         progress: what the rows contain, None before anything was written.
         kept: the state that `Target.roll_back` leads to.
         past: earlier states that can be read, newest first.
+        partitioning: what the rows are divided by, in the names of `columns`.
+        partition_by: the configured text that this was brought to, less what a column took with it that is gone.
+        keys: the metastore's columns that tell partitions apart, which no file has; none if nothing is divided.
+        partitions: where rows are, if there are keys; in any order.
     """
 
     version: int
@@ -76,6 +107,10 @@ class Stamp:
     progress: Progress | None = None
     kept: Kept | None = None
     past: tuple[Past, ...] = ()
+    partitioning: Partitioning = UNPARTITIONED
+    partition_by: str | None = None
+    keys: T.StructType = _NO_KEYS
+    partitions: tuple[PartFiles, ...] = ()
 
     @property
     def marker(self) -> str | None:
@@ -85,7 +120,7 @@ class Stamp:
     def to_text(self) -> str:
         """Return the file's content."""
         data = {
-            "format": 1,
+            "format": _FORMAT_OF_PARTITIONS if self.keys.fields else _FORMAT,
             "version": self.version,
             "mode": self.mode,
             "number": self.number,
@@ -93,9 +128,14 @@ class Stamp:
             "struct": json.loads(self.struct.json()),
             "size": self.size,
             "progress": self.marker,
-            "kept": None if self.kept is None else asdict(self.kept),
-            "past": [asdict(state) for state in self.past],
+            "kept": None if self.kept is None else _said(self.kept),
+            "past": [_said(state) for state in self.past],
         }
+        if self.partition_by is not None:
+            data["partition_by"] = self.partition_by
+            data["partitioning"] = str(self.partitioning)
+            data["keys"] = json.loads(self.keys.json())
+            data["partitions"] = [[list(it.values), it.folder, it.size] for it in self.partitions]
         return json.dumps(data, separators=(",", ":"))
 
 
@@ -107,7 +147,7 @@ def parse_stamp(text: str) -> Stamp:
     """
     try:
         data = json.loads(text)
-        if data["format"] != 1:
+        if data["format"] not in (_FORMAT, _FORMAT_OF_PARTITIONS):
             raise TargetError(f"Cannot read the table's stamp: format {data['format']} is later than this program")
         return Stamp(
             version=data["version"],
@@ -119,9 +159,30 @@ def parse_stamp(text: str) -> Stamp:
             progress=None if data["progress"] is None else parse_progress(data["progress"]),
             kept=None if data["kept"] is None else Kept(**data["kept"]),
             past=tuple(Past(**state) for state in data["past"]),
+            **_partitions(data),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (PartitioningError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read the table's stamp {text[:200]!r}: {error}") from error
+
+
+def _said(state: Past | Kept) -> dict[str, Any]:
+    """Return what is written down of a state; nothing of partitions where there are none."""
+    said = asdict(state)
+    return said if state.partitioned else {key: value for key, value in said.items() if key != "partitioned"}
+
+
+def _partitions(data: Mapping[str, Any]) -> dict[str, Any]:
+    if "partition_by" not in data:
+        return {}
+    texts = [data["partitioning"]] if data["partitioning"] else []
+    return {
+        "partition_by": data["partition_by"],
+        "partitioning": Partitioning.parse(texts),
+        "keys": T.StructType.fromJson(data["keys"]),
+        "partitions": tuple(
+            PartFiles(values=tuple(values), folder=folder, size=size) for values, folder, size in data["partitions"]
+        ),
+    }
 
 
 def names_of(schema: InternalSchema) -> dict[int, str]:

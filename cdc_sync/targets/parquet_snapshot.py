@@ -1,0 +1,42 @@
+"""One state of a Parquet table, with the folders it lies in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.targets.parquet_stamp import Past, Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A state of a table.
+
+    Attributes:
+        folder: the table's own.
+        reference: of the state, as in `Past`.
+        stamp: what it says.
+    """
+
+    folder: str
+    reference: str
+    stamp: Stamp
+
+    @property
+    def location(self) -> str:
+        """The folder of its data files, if it has no partitions; else that of those which its commit wrote."""
+        return f"{self.folder}/{self.data}"
+
+    @property
+    def data(self) -> str:
+        """The name of that folder."""
+        return self.reference.partition("/")[0]
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether its files lie in folders of partitions."""
+        return bool(self.stamp.keys.fields)
+
+    @property
+    def as_past(self) -> Past:
+        """The state as those after it remember it."""
+        return Past(reference=self.reference, marker=self.stamp.marker, partitioned=self.is_partitioned)
