@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import assert_never
 
+from cdc_sync.migrate.derived import derived_columns, derived_name
 from cdc_sync.migrate.migration import (
     AlterTable,
     Backfill,
@@ -20,6 +21,7 @@ from cdc_sync.migrate.migration import (
     Step,
 )
 from cdc_sync.migrate.modes import METADATA
+from cdc_sync.migrate.namerules import ANY_NAME
 from cdc_sync.naming import TargetName
 from cdc_sync.quote import quoted
 from cdc_sync.schema.changes import (
@@ -103,11 +105,11 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
     cost: Cost = "metadata"
     match step:
-        case CreateTable(schema=schema, mode=mode, partitioning=partitioning):
+        case CreateTable(schema=schema, mode=mode):
             columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in schema.columns]
             columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
-            divided = f" PARTITIONED BY ({partitioning})" if partitioning is not None and partitioning.fields else ""
-            statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join(columns)}){divided}"]
+            derived, divided = _divided(step)
+            statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join((*columns, *derived))}){divided}"]
         case AlterTable(steps=steps):
             statements = _altered(table, steps)
         case RewriteTable(steps=steps):
@@ -123,6 +125,10 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
             name = _quoted(schema.column(into).name)
             others = ", ".join(_quoted(schema.column(id_).name) for id_ in joined)
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
+        case Repartition(partitions="derived", after=after):
+            cost = "rewrite" if step.rewrites else "metadata"
+            names = ", ".join(_quoted(derived_name(item, ANY_NAME)) for item in after.fields)
+            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, partitioned by ({names})>"] * step.rewrites
         case Repartition(before=before, after=after):
             clauses = (*_partition_fields("DROP", before, after), *_partition_fields("ADD", after, before))
             statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
@@ -140,6 +146,18 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
         case _:
             assert_never(step)
     return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
+
+
+def _divided(step: CreateTable) -> tuple[tuple[str, ...], str]:
+    """Return the columns that a new table is partitioned by beside the source's, and the clause that says so."""
+    partitioning = step.partitioning
+    if partitioning is None or not partitioning.fields:
+        return (), ""
+    if step.partitions == "hidden":
+        return (), f" PARTITIONED BY ({partitioning})"
+    derived = derived_columns(partitioning, step.schema, step.mode, ANY_NAME)
+    names = ", ".join(_quoted(column.name) for column in derived)
+    return tuple(f"{_quoted(column.name)} {type_text(column.type)}" for column in derived), f" PARTITIONED BY ({names})"
 
 
 def _altered(table: str, steps: Iterable[tuple[InternalSchema, SchemaChange]]) -> Iterable[str]:

@@ -125,13 +125,30 @@ def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Exce
     """
     if size <= policy.rewrite_limit:
         return None
-    counted = "" if rows is None else f"{rows} rows, "
-    minutes = math.ceil(size / _REWRITE_RATE / 60)
     return Exceeded(
-        reason=f"a column's type changed, for which the target has to be rewritten: {counted}{size} bytes, which "
-        f"may take about {minutes} minutes; policy.rewrite_limit is {policy.rewrite_limit}",
+        reason=f"a column's type changed, for which {_to_be_rewritten(policy, rows, size)}",
         remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or "
         "policy.incompatible_types: side_column, which rewrites nothing",
+    )
+
+
+def too_large_to_divide(policy: Policy, *, rows: int | None, size: int) -> Exceeded | None:
+    """Ask before a large target is rewritten because it is to be partitioned in another way; as above."""
+    if size <= policy.rewrite_limit:
+        return None
+    return Exceeded(
+        reason=f"partition_by says something else, for which {_to_be_rewritten(policy, rows, size)}",
+        remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or let partition_by "
+        "say what it said",
+    )
+
+
+def _to_be_rewritten(policy: Policy, rows: int | None, size: int) -> str:
+    counted = "" if rows is None else f"{rows} rows, "
+    minutes = math.ceil(size / _REWRITE_RATE / 60)
+    return (
+        f"the target has to be rewritten: {counted}{size} bytes, which may take about {minutes} minutes; "
+        f"policy.rewrite_limit is {policy.rewrite_limit}"
     )
 
 

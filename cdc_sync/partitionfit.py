@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing_extensions import assert_never
-
 from cdc_sync.migrate.modes import METADATA, Mode
 from cdc_sync.refused import Refused
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import Bucket, Identity, PartitionField, Partitioning, Period, Truncate, field_text
-from cdc_sync.schema.types import (
-    NESTED,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    FloatType,
-    IntegerType,
-    StringType,
-    TimestampType,
-)
+from cdc_sync.schema.partitioning import Partitioning, field_text
+from cdc_sync.schema.transforms import what_it_takes
+from cdc_sync.schema.types import NESTED
 from cdc_sync.wording import type_text
 
 
@@ -38,7 +26,7 @@ def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Re
                 reason=f"partition_by names {field_text(item)}, and the table has no column {item.column!r}",
                 remedy="name a column that it has in partition_by, by its present name, and start the job again",
             )
-        taken = None if isinstance(type_, NESTED) else _taken(item, type_)
+        taken = None if isinstance(type_, NESTED) else what_it_takes(item, type_)
         if isinstance(type_, NESTED) or taken is not None:
             why = "no table is partitioned by lists, maps and structs" if taken is None else f"it takes {taken} only"
             return Refused(
@@ -46,28 +34,3 @@ def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Re
                 remedy="name another column or transform in partition_by, and start the job again",
             )
     return None
-
-
-def _taken(item: PartitionField, type_: DataType) -> str | None:
-    """Return what a transform takes, None if the type is among that.
-
-    Source: Iceberg specification, "Partition Transforms".
-    """
-    match item:
-        case Identity():
-            return None
-        case Bucket():
-            return "numbers without a floating point, text, bytes, dates and timestamps" if _floats(type_) else None
-        case Truncate():
-            exact = isinstance(type_, (IntegerType, DecimalType, StringType, BinaryType))
-            return None if exact else "numbers without a floating point, text and bytes"
-        case Period(unit="hour"):
-            return None if isinstance(type_, TimestampType) else "timestamps"
-        case Period():
-            return None if isinstance(type_, (DateType, TimestampType)) else "dates and timestamps"
-        case _:
-            assert_never(item)
-
-
-def _floats(type_: DataType) -> bool:
-    return isinstance(type_, (BooleanType, FloatType))

@@ -6,6 +6,8 @@ from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.history.history import History
+from cdc_sync.limits import Exceeded, too_large_to_divide
+from cdc_sync.migrate.derived import held_partitioning
 from cdc_sync.migrate.migration import Migration, Repartition
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.naming import Route
@@ -74,7 +76,7 @@ class TablePartitioning(TableReading):
         wanted, history = self.route.partition_by, self.history
         if not self.is_to_be_partitioned or wanted is None or history is None:
             return
-        why = misfit(wanted, history.head.schema, self._mode)
+        why = misfit(wanted, history.head.schema, self._mode) or self._too_large(wanted)
         if why is not None:
             now = f"partitioned by {self._divided}" if self._divided.fields else "not partitioned"
             if self._warn(f"{why.reason}; the target stays {now}; {why.remedy}"):
@@ -84,7 +86,7 @@ class TablePartitioning(TableReading):
             self._take_partitioning(self._context.target.state(self.route.target))
         if self._divided_as != str(wanted):
             self._is_dividing = True
-            step = Repartition(before=self._divided, after=wanted)
+            step = self._step_to(wanted)
             steps = Migration(version=history.head.number, schema=history.head.schema, steps=(step,))
             progress = self.progress or Progress(version=history.head.number)
             self._context.target.migrate(self.route.target, steps, progress)
@@ -92,3 +94,18 @@ class TablePartitioning(TableReading):
             get_logger().info("target partitioned", table=str(self.table), by=str(wanted))
         self._is_dividing = False
         self.recovered()
+
+    def _step_to(self, wanted: Partitioning) -> Repartition:
+        able = self._context.target.capabilities
+        held = held_partitioning(wanted, able.columns)
+        same = set(held.fields) == set(self._divided.fields)
+        return Repartition(
+            before=wanted if same else self._divided, after=wanted, partitions=able.partitions or "hidden"
+        )
+
+    def _too_large(self, wanted: Partitioning) -> Exceeded | None:
+        """Ask before a new partitioning writes all rows of a large target anew."""
+        if not self._step_to(wanted).rewrites:
+            return None
+        state = self._context.target.state(self.route.target)
+        return None if state is None else too_large_to_divide(self.route.policy, rows=state.rows, size=state.size)

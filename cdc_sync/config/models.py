@@ -149,10 +149,12 @@ class Config(Section):
     def _check_partitionings(self) -> None:
         """Refuse to partition tables of a format that is not partitioned here."""
         format_ = self.target.format
+        *able, last = (name for name, found in FORMATS.items() if found.partitions is not None)
         for index, rule in enumerate(self.tables):
-            if rule.partition_by is not None and not FORMATS[format_].repartitions:
+            if rule.partition_by is not None and FORMATS[format_].partitions is None:
                 problem(
-                    f"has no use with target.format {format_}: cdc_sync partitions iceberg tables only; remove it",
+                    f"has no use with target.format {format_}: cdc_sync partitions {', '.join(able)} and {last} tables "
+                    "only; remove it",
                     *("tables", index, "partition_by"),
                 )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from cdc_sync.migrate.namerules import ANY_NAME, NameRules
+from cdc_sync.migrate.namerules import ANY_NAME, DERIVED_PREFIX, NameRules
 from cdc_sync.schema.changes import (
     ChangePrimaryKey,
     DropColumn,
@@ -40,6 +40,10 @@ SchemaEvolution: TypeAlias = Literal["on_write", "on_read"]
 """`on_write`: columns are found by their names in files of any age; `on_read`: by ids, where a format has both ways."""
 
 
+Partitions: TypeAlias = Literal["hidden", "derived"]
+"""By what tables are partitioned, as `Capabilities.partitions` has it."""
+
+
 class Promotion(Enum):
     """A family of type changes that a format may do without touching data files."""
 
@@ -62,7 +66,9 @@ class Capabilities:
         rewritten: other kinds of change, of columns and inside them, that are only done by rewriting the rows.
         adds_last: a new column is done in place only behind all others.
         by_path: tables are folders, which no catalogue names.
-        repartitions: a table that has rows can be partitioned in another way, without touching them.
+        partitions: how its tables are partitioned: `hidden`, by what the format computes itself, and changed without
+            touching a row; `derived`, by columns of the table that cdc_sync computes (`migrate.derived`), and changed
+            by writing all rows anew; None is not at all.
         merges: rows of several source tables can share one (`targets.merged`).
         reserved_prefix: column names that begin so are taken by cdc_sync itself.
         columns: which names of columns it holds.
@@ -75,7 +81,7 @@ class Capabilities:
     rewritten: frozenset[type[SchemaChange | MemberChange]] = frozenset()
     adds_last: bool = False
     by_path: bool = False
-    repartitions: bool = False
+    partitions: Partitions | None = None
     merges: bool = False
     kind: str = ""
     evolution: SchemaEvolution = "on_write"
@@ -90,7 +96,7 @@ _MEMBERS = (AddMember, DropMember, RenameMember, MoveMember)
 _FOLDERS = NameRules(forbidden=frozenset("/\\?#\x00"), reserved=frozenset((".", "..")), max_bytes=255)
 ICEBERG = Capabilities(
     format="iceberg",
-    repartitions=True,
+    partitions="hidden",
     merges=True,
     # Iceberg spec, "Schema Evolution"; the Java library allows no more for format versions 1 to 3.
     promotions=frozenset(Promotion),
@@ -108,6 +114,7 @@ ICEBERG = Capabilities(
 DELTA = Capabilities(
     format="delta",
     by_path=True,
+    partitions="derived",
     merges=True,
     # Delta 3.3 on Spark 3.5 reads no other widened type; these two are held as 32 bits from the start, so that tables
     # need no feature for it. Source: `TypeWidening.isTypeChangeSupported` of that line.
@@ -116,7 +123,7 @@ DELTA = Capabilities(
     # makes a NULL of the struct, or of the list around it, and loses rows: so new members are written to every file.
     rewritten=frozenset((AddMember, RenameMember)),
     # Delta's column mapping holds any name, and tells no two apart that differ only in case.
-    columns=NameRules(folds_case=True),
+    columns=NameRules(folds_case=True, reserved_prefix=DERIVED_PREFIX),
     # Hadoop takes what stands before a colon for the scheme of a URI, and braces and brackets for a pattern.
     tables=replace(_FOLDERS, forbidden=_FOLDERS.forbidden | frozenset(":*[]{}")),
 )

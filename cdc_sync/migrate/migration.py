@@ -9,7 +9,7 @@ from typing import TypeAlias
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import Joined, staying_id
 from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import ICEBERG, Capabilities, SchemaEvolution
+from cdc_sync.migrate.capabilities import ICEBERG, Capabilities, Partitions, SchemaEvolution
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.schema.changes import SchemaChange
@@ -26,12 +26,14 @@ class CreateTable:
 
     Attributes:
         partitioning: what its files are divided by, which is stamped too; None where nothing is said of it.
+        partitions: how the format divides them.
         evolution: how its columns are found in older files, where the format has more than one way.
     """
 
     schema: InternalSchema
     mode: Mode = "upsert"
     partitioning: Partitioning | None = None
+    partitions: Partitions = "hidden"
     evolution: SchemaEvolution = "on_write"
 
 
@@ -93,15 +95,25 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repartition:
-    """Divide what is written from now on in another way, and stamp that, in one commit; no row is touched.
+    """Divide the target in another way, and stamp that, in one commit.
+
+    With hidden partitions no row is touched, and it holds for what is written from now on. With derived ones all rows
+    are written anew, unless only the text changes.
 
     Attributes:
         before: what the target's files are divided by, which another writer may have changed meanwhile.
         after: the same afterwards, in the present names of the columns.
+        partitions: how the format divides them.
     """
 
     before: Partitioning
     after: Partitioning
+    partitions: Partitions = "hidden"
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether rows are written anew."""
+        return self.partitions == "derived" and set(self.before.fields) != set(self.after.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +171,13 @@ def migration(
     Law: after the steps, `migration(head, head, head)` has none.
     """
     if stamped is None:
-        create = CreateTable(schema=head.schema, mode=mode, partitioning=partitioning, evolution=capabilities.evolution)
+        create = CreateTable(
+            schema=head.schema,
+            mode=mode,
+            partitioning=partitioning,
+            partitions=capabilities.partitions or "hidden",
+            evolution=capabilities.evolution,
+        )
         return Migration(version=head.number, schema=head.schema, steps=(create,))
     steps: list[Step] = []
     if rows_at is not None:

@@ -73,18 +73,26 @@ class NameClash:
 def held_name(name: str, rules: NameRules) -> str:
     """Return the name a format holds in place of this one, which is the same if it can be held."""
     letters = list(name)
-    if name in rules.reserved:
-        letters[0] = _escaped(letters[0])
     if rules.plain:
         letters = [letter if _is_plain(letter) else _escaped(letter) for letter in letters]
         letters[:1] = [_escaped(letter) if letter.isdigit() else letter for letter in letters[:1]]
     if rules.forbidden and not rules.forbidden.isdisjoint(name):
         letters = [_escaped(letter) if letter in rules.forbidden else letter for letter in letters]
+    if _is_reserved(name, rules):
+        letters[0] = _escaped(name[0])
     held = "".join(letters)
     if rules.max_bytes is None or len(held.encode()) <= rules.max_bytes:
         return held
     end = f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return held.encode()[: rules.max_bytes - len(end)].decode(errors="ignore") + end
+
+
+def _is_reserved(name: str, rules: NameRules) -> bool:
+    if rules.reserved_prefix is None:
+        return name in rules.reserved
+    begin = name[: len(rules.reserved_prefix)]
+    folded = begin.casefold() if rules.folds_case else begin
+    return name in rules.reserved or folded == rules.reserved_prefix
 
 
 def _is_plain(letter: str) -> bool:
