@@ -320,4 +320,5 @@ def _unless(problem: str) -> Iterator[None]:
 
 
 def is_problem(error: Py4JJavaError, problem: str) -> bool:
+    """Tell whether what the JVM threw is of a class, given without its package."""
     return bool(error.java_exception.getClass().getSimpleName() == problem)

@@ -13,8 +13,6 @@ from cdc_sync.naming import TargetName
 from cdc_sync.targets.metastore import Entry, Metastore, is_problem
 from cdc_sync.targets.parquet_stamp import Values
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for NULL, and for a text without characters. Source: Hive, `hive.exec.default.partition.name`."""
 _AT_ONCE = 500
 """So many partitions are added in one call."""
 
@@ -81,9 +79,7 @@ class Partitions:
         with self._metastore.client() as client:
             for item in values:
                 try:
-                    client.dropPartition(
-                        self._name.namespace, self._name.name, self._metastore.listed(item), False
-                    )
+                    client.dropPartition(self._name.namespace, self._name.name, self._metastore.listed(item), False)
                 except Py4JJavaError as error:
                     if not is_problem(error, "NoSuchObjectException"):
                         raise

@@ -21,11 +21,11 @@ from cdc_sync.errors import TargetError
 from cdc_sync.naming import TargetName
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Entry, Metastore
-from cdc_sync.targets.metastore_partitions import NULL, Partition, Partitions
+from cdc_sync.targets.metastore_partitions import Partition, Partitions
 from cdc_sync.targets.parquet_leftovers import EMPTY
 from cdc_sync.targets.parquet_schema import hive_columns, spark_parameters
 from cdc_sync.targets.parquet_snapshot import Snapshot
-from cdc_sync.targets.parquet_stamp import Stamp, Values, number_of
+from cdc_sync.targets.parquet_stamp import NULL, Stamp, Values, number_of
 
 STAMP = "cdc_sync.stamp"
 """The parameter that says which state there is, as `Past.reference`; no two states have the same."""
@@ -55,27 +55,21 @@ class Entries:
         Raises:
             TargetError: if it is one of ours whose name differs only in case.
         """
-        found = self._metastore.entry(self._name) or self._left_behind()
-        holder = str(self._name) if found is None else found.parameters.get(TABLE, str(self._name))
-        if holder != str(self._name):
-            raise TargetError(
-                f"Cannot use {self._name}: to the metastore it is the same as {holder}, which differs only in case; "
-                "give one of them another target"
-            )
-        return found
+        found = self._found()
+        return None if found is None else found[1]
 
     def present(self) -> tuple[str, str] | None:
         """Return the table's own folder and the reference of its present state; None if there is no table of ours."""
-        found = self.entry()
-        if found is None or STAMP not in found.parameters:
+        found = self._found()
+        if found is None or STAMP not in found[1].parameters:
             return None
-        reference = found.parameters[STAMP]
-        if found.keys:
-            name = self._name if self._metastore.entry(self._name) is not None else self._coming
-            first = Partitions(self._metastore, name).find(_first(len(found.keys)))
+        name, entry = found
+        reference = entry.parameters[STAMP]
+        if entry.keys:
+            first = Partitions(self._metastore, name).find(_first(len(entry.keys)))
             committed = None if first is None else first.parameters.get(STAMP)
             reference = max(reference, committed or reference, key=number_of)
-        return found.parameters[FOLDER], reference
+        return entry.parameters[FOLDER], reference
 
     def create(self, made: Snapshot) -> bool:
         """Make the entry of an empty table; return whether it was made, False if there is one."""
@@ -100,9 +94,9 @@ class Entries:
                 f"Cannot write {self._name}: somebody else has changed it meanwhile; only one job may write a table"
             )
         is_told_alike = self._told(before) == self._told(after)
-        if hive_columns(one.keys) == hive_columns(other.keys) and is_told_alike:
+        if one.key_struct == other.key_struct and is_told_alike:
             self._show(before, after)
-        elif hive_columns(one.keys) == hive_columns(other.keys) and _files(one) == _files(other):
+        elif one.key_struct == other.key_struct and _files(one) == _files(other):
             self._metastore.replace(self._name, self._entry(after))
         else:
             self._exchange(before, after)
@@ -128,6 +122,22 @@ class Entries:
             if found is not None and found.parameters.get(TABLE) == str(self._name):
                 self._metastore.drop(name)
 
+    def _found(self) -> tuple[TargetName, Entry] | None:
+        """Return the entry of the present state, and the name it is under."""
+        found = self._metastore.entry(self._name)
+        name = self._name
+        if found is None:
+            found, name = self._left_behind(), self._coming
+        if found is None:
+            return None
+        holder = found.parameters.get(TABLE, str(self._name))
+        if holder != str(self._name):
+            raise TargetError(
+                f"Cannot use {self._name}: to the metastore it is the same as {holder}, which differs only in case; "
+                "give one of them another target"
+            )
+        return name, found
+
     def _left_behind(self) -> Entry | None:
         """Return the entry that is to have the name, if that of before has given it up."""
         coming, replaced = self._metastore.entry(self._coming), self._metastore.entry(self._replaced)
@@ -139,7 +149,8 @@ class Entries:
         """Make all changed partitions those of another state, in one call."""
         partitions, entry = Partitions(self._metastore, self._name), self._entry(after)
         places = _places(after)
-        coming = [values for values in places if values not in partitions.values()]
+        there = partitions.values()
+        coming = [values for values in places if values not in there]
         if coming:
             self._files.make(f"{after.folder}/{EMPTY}")
             partitions.add([self._partition(after, values, EMPTY) for values in coming], entry)
@@ -186,7 +197,7 @@ class Entries:
             location=state.folder if state.is_partitioned else state.location,
             columns=hive_columns(stamp.struct),
             parameters=self._told(state) | {STAMP: state.reference},
-            keys=hive_columns(stamp.keys),
+            keys=hive_columns(stamp.key_struct),
         )
 
     def _told(self, state: Snapshot) -> dict[str, str]:
@@ -194,7 +205,7 @@ class Entries:
         stamp = state.stamp
         own = {FOLDER: state.folder, TABLE: str(self._name), _VERSION: str(stamp.version), _MODE: stamp.mode}
         divided = {} if stamp.partition_by is None else {_PARTITION_BY: stamp.partition_by}
-        return self._properties | spark_parameters(stamp.struct, keys=stamp.keys) | own | divided
+        return self._properties | spark_parameters(stamp.struct, keys=stamp.key_struct) | own | divided
 
 
 def _first(keys: int) -> Values:

@@ -13,7 +13,12 @@ EMPTY = "empty"
 
 
 def let_go(
-    files: Files, before: Snapshot, after: Snapshot, at: Callable[[str, str], Snapshot | None], *, thorough: bool = False
+    files: Files,
+    before: Snapshot,
+    after: Snapshot,
+    at: Callable[[str, str], Snapshot | None],
+    *,
+    thorough: bool = False,
 ) -> None:
     """Delete folders, but those that can be read again and the one that whoever reads now may have been given.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdc_sync.targets.parquet_stamp import Past, Stamp
+
+_KEPT_COMMITS = 1000
+"""So many commits later the state before a rewrite is given up: it is a copy of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +37,17 @@ class Snapshot:
     @property
     def is_partitioned(self) -> bool:
         """Whether its files lie in folders of partitions."""
-        return bool(self.stamp.keys.fields)
+        return bool(self.stamp.keys)
 
     @property
     def as_past(self) -> Past:
         """The state as those after it remember it."""
         return Past(reference=self.reference, marker=self.stamp.marker, partitioned=self.is_partitioned)
+
+
+def following(now: Snapshot) -> Stamp:
+    """Return what the next state says unless something changes it."""
+    kept = now.stamp.kept
+    if kept is not None and now.stamp.number - kept.number >= _KEPT_COMMITS:
+        kept = None
+    return replace(now.stamp, kept=kept)

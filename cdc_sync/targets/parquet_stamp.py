@@ -21,9 +21,10 @@ from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning, Partitioni
 
 Values: TypeAlias = tuple[str, ...]
 """One text for each key of a partitioned table, in order, as the metastore has them."""
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What stands there for NULL, and for a text without characters. Source: Hive, `hive.exec.default.partition.name`."""
 _FORMAT, _FORMAT_OF_PARTITIONS = 1, 2
 """A program that knows no partitions must not take the files of one for the table's."""
-_NO_KEYS = T.StructType([])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,21 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A column of the metastore's that tells partitions apart, which no file has.
+
+    Attributes:
+        name: its own.
+        type: its own.
+        sql: how it is computed from a row. It is kept, so that rows are looked for where they were put.
+    """
+
+    name: str
+    type: T.DataType
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartFiles:
     """The files of one partition.
 
@@ -94,7 +110,7 @@ class Stamp:
         past: earlier states that can be read, newest first.
         partitioning: what the rows are divided by, in the names of `columns`.
         partition_by: the configured text that this was brought to, less what a column took with it that is gone.
-        keys: the metastore's columns that tell partitions apart, which no file has; none if nothing is divided.
+        keys: what tells partitions apart; none if nothing is divided.
         partitions: where rows are, if there are keys; in any order.
     """
 
@@ -109,7 +125,7 @@ class Stamp:
     past: tuple[Past, ...] = ()
     partitioning: Partitioning = UNPARTITIONED
     partition_by: str | None = None
-    keys: T.StructType = _NO_KEYS
+    keys: tuple[Key, ...] = ()
     partitions: tuple[PartFiles, ...] = ()
 
     @property
@@ -117,10 +133,15 @@ class Stamp:
         """The text of the progress."""
         return None if self.progress is None else self.progress.to_text()
 
+    @property
+    def key_struct(self) -> T.StructType:
+        """The keys, as Spark has columns."""
+        return T.StructType([T.StructField(key.name, key.type) for key in self.keys])
+
     def to_text(self) -> str:
         """Return the file's content."""
-        data = {
-            "format": _FORMAT_OF_PARTITIONS if self.keys.fields else _FORMAT,
+        data: dict[str, Any] = {
+            "format": _FORMAT_OF_PARTITIONS if self.keys else _FORMAT,
             "version": self.version,
             "mode": self.mode,
             "number": self.number,
@@ -134,7 +155,7 @@ class Stamp:
         if self.partition_by is not None:
             data["partition_by"] = self.partition_by
             data["partitioning"] = str(self.partitioning)
-            data["keys"] = json.loads(self.keys.json())
+            data["keys"] = [[key.name, json.loads(key.type.json()), key.sql] for key in self.keys]
             data["partitions"] = [[list(it.values), it.folder, it.size] for it in self.partitions]
         return json.dumps(data, separators=(",", ":"))
 
@@ -178,11 +199,22 @@ def _partitions(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "partition_by": data["partition_by"],
         "partitioning": Partitioning.parse(texts),
-        "keys": T.StructType.fromJson(data["keys"]),
+        "keys": tuple(Key(name=name, type=_type(type_), sql=sql) for name, type_, sql in data["keys"]),
         "partitions": tuple(
             PartFiles(values=tuple(values), folder=folder, size=size) for values, folder, size in data["partitions"]
         ),
     }
+
+
+def _type(data: Any) -> T.DataType:
+    return T.StructType.fromJson({"fields": [{"name": "it", "type": data, "nullable": True, "metadata": {}}]})[
+        "it"
+    ].dataType
+
+
+def number_of(reference: str) -> int:
+    """Return the number of the commit that a reference is of."""
+    return int(reference.partition("/_cdc_sync-")[2].partition("-")[0])
 
 
 def names_of(schema: InternalSchema) -> dict[int, str]:

@@ -48,7 +48,13 @@ class ParquetTable:
         warehouse: str,
         properties: Mapping[str, str],
         kept_states: int,
+        tidied: set[TargetName],
     ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            tidied: tables that this process looked through for what crashes of others left; of all threads.
+        """
         self.name = name
         self._spark = spark
         self._metastore = metastore
@@ -56,6 +62,7 @@ class ParquetTable:
         self._warehouse = warehouse
         self._properties = dict(properties)
         self._kept_states = kept_states
+        self._tidied = tidied
         self._entries = Entries(name=name, metastore=metastore, files=files, properties=properties)
 
     def snapshot(self) -> Snapshot | None:
@@ -100,7 +107,7 @@ class ParquetTable:
             only: the partitions to read, those that there are of them; None stands for all.
         """
         stamp = snapshot.stamp
-        if not stamp.keys.fields:
+        if not stamp.keys:
             return self._spark.read.schema(stamp.struct).parquet(snapshot.location)
         read = [it for it in stamp.partitions if only is None or it.values in only]
         if not read:
@@ -131,9 +138,15 @@ class ParquetTable:
             self._files.delete(folder)
 
     def commit(
-        self, now: Snapshot, stamp: Stamp, rows: DataFrame | None, only: frozenset[Values] | None = None
-    ) -> Snapshot:
-        """Replace all rows, columns and stamp in one step, and return the state after it.
+        self,
+        now: Snapshot,
+        stamp: Stamp,
+        rows: DataFrame | None,
+        only: frozenset[Values] | None = None,
+        *,
+        as_many: bool = False,
+    ) -> None:
+        """Replace all rows, columns and stamp in one step.
 
         Args:
             now: the present state.
@@ -141,16 +154,18 @@ class ParquetTable:
             rows: with the columns of `stamp.struct`; none are left if it is None.
             only: the partitions whose rows are replaced, and the only ones that `rows` may have rows of; the others
                 stay. None stands for all.
+            as_many: count what was written before it becomes the table: there must be as many rows as before.
 
         Raises:
-            TargetError: if there is a row of another partition; nothing is changed then.
+            TargetError: if there is a row of another partition, or not as many; nothing is changed then.
         """
         number = now.stamp.number + 1
         past = remembered((now.as_past, *now.stamp.past), self._kept_states - 1)
         staying = () if only is None else tuple(it for it in now.stamp.partitions if it.values not in only)
         made = self._written(now.folder, rows, replace(stamp, number=number, past=past), staying)
+        if as_many:
+            self._check_count(now, made)
         self._replace(now, made)
-        return made
 
     def restamp(self, now: Snapshot, stamp: Stamp, *, data: str | None = None) -> None:
         """Say something else of data files that are there, in one step.
@@ -209,10 +224,12 @@ class ParquetTable:
         if rows is None:
             self._files.make(location)
             return self._stamped(folder, data, replace(stamp, size=0, partitions=()))
-        if not stamp.keys.fields:
+        if not stamp.keys:
             rows.write.options(**self._properties).parquet(location)
             return self._stamped(folder, data, replace(stamp, size=self._files.size(location), partitions=()))
-        divided(rows, stamp).write.options(**self._properties).partitionBy(*stamp.keys.names).parquet(location)
+        divided(rows, stamp).write.options(**self._properties).partitionBy(*(key.name for key in stamp.keys)).parquet(
+            location
+        )
         self._files.make(location)
         written = tuple(
             PartFiles(values=values_of(path), folder=f"{data}/{path}", size=size)
@@ -224,6 +241,15 @@ class ParquetTable:
         partitions = (*staying, *written)
         size = sum(it.size for it in partitions)
         return self._stamped(folder, data, replace(stamp, size=size, partitions=partitions))
+
+    def _check_count(self, before: Snapshot, after: Snapshot) -> None:
+        """Compare states of the same rows by the counts in their files."""
+        wanted, found = self.rows(before).count(), self.rows(after).count()
+        if wanted != found:
+            raise TargetError(
+                f"Cannot rewrite {self.name}: {found} rows were written in {after.location}, and there are {wanted}; "
+                "readers find the table as it was; look at the files of both"
+            )
 
     def _stamped(self, folder: str, data: str, stamp: Stamp) -> Snapshot:
         file = f"_cdc_sync-{stamp.number}-{uuid.uuid4().hex[:8]}.json"
@@ -240,9 +266,13 @@ class ParquetTable:
             if self._entries.present() != (after.folder, after.reference):
                 raise
             self.settle()
+        thorough = after.is_partitioned and self.name not in self._tidied
         try:
+            if thorough:
+                self._entries.clear()
             self._entries.drop_partitions(after)
-            let_go(self._files, before, after, self.at)
+            let_go(self._files, before, after, self.at, thorough=thorough)
+            self._tidied.add(self.name)
         except (Py4JJavaError, TargetError) as error:
             # The commit is made; the next one tries again.
             get_logger().warning("files of earlier states stay", table=str(self.name), error=first_line(error))
