@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType
+from pyspark.sql.types import DateType, StringType, StructType
 
 from cdc_sync.migrate.capabilities import PARQUET
 from cdc_sync.migrate.derived import derived_columns, followed, held_partitioning
@@ -66,6 +66,9 @@ def keys_of(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> t
             # What comes before and after has no text that every reader takes for a date, and one is enough for it to
             # fail at all partitions.
             sql = f"CASE WHEN {sql} BETWEEN DATE'{_FIRST_DAY}' AND DATE'{_LAST_DAY}' THEN {sql} END"
+        if isinstance(type_, StringType):
+            # A text that is written as NULL is would make a second folder of the same name.
+            sql = f"NULLIF({sql}, '{NULL}')"
         keys.append(Key(name=item.name, type=type_, sql=sql))
     return tuple(keys)
 
