@@ -33,6 +33,7 @@ class TablePartitioning(TableReading):
         self._divided_as: str | None = None
         # Begun and not known to have ended: it failed, or the reply was lost.
         self._is_dividing = False
+        self._asked: Exceeded | None = None
 
     @property
     def _mode(self) -> Mode:
@@ -104,8 +105,11 @@ class TablePartitioning(TableReading):
         )
 
     def _too_large(self, wanted: Partitioning) -> Exceeded | None:
-        """Ask before a new partitioning writes all rows of a large target anew."""
+        """Ask before a new partitioning writes all rows of a large target anew; the answer takes another start."""
         if not self._step_to(wanted).rewrites:
             return None
-        state = self._context.target.state(self.route.target)
-        return None if state is None else too_large_to_divide(self.route.policy, rows=state.rows, size=state.size)
+        if self._asked is None:
+            state = self._context.target.state(self.route.target)
+            if state is not None:
+                self._asked = too_large_to_divide(self.route.policy, rows=state.rows, size=state.size)
+        return self._asked

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from cdc_sync.config import Limits as ConfiguredLimits
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.events import TableId
-from cdc_sync.limits import Limits, Window, too_large_to_rewrite, too_long, too_many_tables, too_many_versions, too_much
+from cdc_sync.limits import (
+    Limits,
+    Window,
+    too_large_to_divide,
+    too_large_to_rewrite,
+    too_long,
+    too_many_tables,
+    too_many_versions,
+    too_much,
+)
 from cdc_sync.schema.policy import Policy
 from cdc_sync.testing import INT32, TEXT, array, column, envelope_schema, struct
 
@@ -131,3 +140,8 @@ def test_a_large_target_is_not_rewritten_without_asking() -> None:
     assert found is not None
     assert "10 rows, 5368709120 bytes, which may take about 5 minutes" in found.reason
     assert found.remedy.startswith("set policy.rewrite_limit: 5368709120 or more")
+    assert too_large_to_divide(policy, rows=None, size=1000) is None
+    asked = too_large_to_divide(policy, rows=None, size=1001)
+    assert asked is not None
+    assert "has to be rewritten: 1001 bytes" in asked.reason
+    assert asked.remedy.startswith("set policy.rewrite_limit: 1001 or more")

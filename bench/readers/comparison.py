@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench.readers.values import Row, Value, encode, encode_map, same
 from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.testing import SourceTable
 
 
@@ -40,7 +41,7 @@ def _encoded(column: ConnectSchema, value: object) -> Value:
 
 def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
     """Yield one sentence for each column, row and value that the reader shows otherwise."""
-    ours, shown = wanted(table), _without_retired(shown)
+    ours, shown = wanted(table), _of_the_source(shown)
     if shown.columns != ours.columns:
         yield f"columns are {', '.join(shown.columns)} instead of {', '.join(ours.columns)}"
         return
@@ -59,9 +60,12 @@ def differences(table: SourceTable, shown: Shown) -> Iterator[str]:
         yield f"row {key} is there, and not in the source"
 
 
-def _without_retired(shown: Shown) -> Shown:
-    """Leave out what the job keeps of a column whose new type has no place for its old values, beside the new one."""
-    kept = tuple(name for name in shown.columns if not re.search(r"__retired_\d+$", name))
+def _of_the_source(shown: Shown) -> Shown:
+    """Leave out what the job has beside the source's columns.
+
+    That is what it keeps of one whose new type has no place for its old values, and what it partitions a table by.
+    """
+    kept = tuple(name for name in shown.columns if not re.search(rf"__retired_\d+$|^{DERIVED_PREFIX}", name))
     return Shown(columns=kept, rows=shown.rows)
 
 

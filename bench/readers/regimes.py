@@ -39,6 +39,12 @@ REGIMES = (
         rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)']",
     ),
     Regime(name="delta", kind="delta", target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}"),
+    Regime(
+        name="delta partitioned",
+        kind="delta",
+        target="{{format: delta, catalog: {{warehouse: '{warehouse}'}}}}",
+        rule=", partition_by: ['bucket(3, id)', flag, 'truncate(1, a)', year(due)]",
+    ),
     Regime(name="hudi", kind="hudi", target="{{format: hudi, catalog: {{warehouse: '{warehouse}'}}}}"),
     Regime(
         name="hudi merge-on-read",

@@ -11,6 +11,7 @@ is renamed is renamed with it. `spark.derived` computes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,7 @@ MAX_TEXT = 40
 """Characters of a text that a derived column has at most, and twice the bytes of a binary: four bytes each, and a name,
 are a folder's name of at most 255 bytes."""
 _MAX_NAME = 90
+_ESCAPE, _ESCAPED = re.compile(r"_(?=x[0-9A-F]{4})"), "_x005F_"
 _PLAIN_SCALE = 6
 """Decimals of more digits behind the point are written with an exponent by Java, which not every reader reads."""
 
@@ -82,10 +84,13 @@ def derived_columns(
 
 
 def derived_name(item: PartitionField, rules: NameRules) -> str:
-    """Return the name of the column for a field, which is in the target's names; no two fields have the same."""
-    longest = min(rules.max_bytes or _MAX_NAME, _MAX_NAME)
-    name = f"{DERIVED_PREFIX}{_word(item)}_{item.column}"
-    return held_name(name, replace(rules, max_bytes=longest, reserved=frozenset(), reserved_prefix=None))
+    """Return the name of the column for a field, which is in the target's names; no two fields have the same.
+
+    It has ASCII letters, digits and `_` alone, whatever the source's has: Delta's MERGE (3.3, `writeFiles`) takes a
+    name of a partition column for an expression. What a source's name has of escapes is escaped too.
+    """
+    column = item.column if rules.plain else _ESCAPE.sub(_ESCAPED, item.column)
+    return held_name(f"{DERIVED_PREFIX}{_word(item)}_{column}", NameRules(plain=True, max_bytes=_MAX_NAME))
 
 
 def derived_type(item: PartitionField, source: DataType) -> DataType:

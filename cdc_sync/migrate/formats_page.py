@@ -74,7 +74,7 @@ fanout, so that a batch makes one file for each partition and needs little memor
 column's own value becomes the name of a folder: long texts want `truncate`. In `append` mode the changelog's own
 columns can be named too, such as `day(_cdc_ts)`. A column that the table does not have, or of a type that the transform
 does not take, pauses a new table; one that has rows stays partitioned as it is, and `status` says so
-([why](decisions/0025-partitions-of-iceberg-tables.md)).
+([all formats](partitions.md), [why](decisions/0025-partitions-of-iceberg-tables.md)).
 
 Spark's reader of Iceberg goes wrong where a query asks for nothing of structs but members that a file is older than:
 `select s.note from t where s is not null` has no rows of that file, `lines.note` is `[]` instead of a NULL for each
@@ -89,6 +89,9 @@ deletion vectors, no type widening: on Spark 3.5 Delta widens 8 and 16 bit integ
 here, so any other type change rewrites. The first timestamp without a zone brings the feature `timestampNtz`.
 `target.table_properties` are set when a table is made. With `catalog: {type: hive, uri: …}` each table has an
 entry in a Hive metastore too, as [Hudi tables](hudi.md#in-a-hive-metastore) have.
+
+`partition_by` of a rule divides a table by columns that are computed for it, `cdc_sync_by_…`, and a changed one writes
+all rows anew ([partitions.md](partitions.md)).
 
 Progress is the user metadata of each commit and the version a property of the table; what others commit (OPTIMIZE,
 VACUUM, their own writes) is left alone, and after a RESTORE by anybody the job goes on from the version that was
@@ -131,6 +134,8 @@ def _table() -> Iterator[str]:
         yield _row(name, [_how(member not in found.rewritten) for found in shown])
     yield _row("drop the oldest member of a struct", ["rewritten"] * len(shown))
     yield _row("any other type", ["rewritten"] * len(shown))
+    divided = {"hidden": "in place", "derived": "rewritten", None: "refused"}
+    yield _row("[another `partition_by`](partitions.md)", [divided[found.partitions] for found in shown])
     yield _row("names of columns", [_names(found) for found in shown])
     yield _row("[several source tables in one](merged.md)", ["yes" if found.merges else "no" for found in shown])
 

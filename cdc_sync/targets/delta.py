@@ -7,8 +7,7 @@ user metadata, so it is committed with the rows or not at all.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
@@ -21,10 +20,19 @@ from pyspark.sql import types as T
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import DELTA, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import Mode, metadata_names
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    ChangeRegime,
+    CreateTable,
+    JoinValues,
+    Migration,
+    Repartition,
+    RewriteTable,
+    Step,
+)
+from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
-from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
@@ -33,28 +41,23 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets import delta_upkeep
-from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, delta_type
 from cdc_sync.targets.delta_log import DeltaTable, forget
-from cdc_sync.targets.delta_schema import altered, new_fields
+from cdc_sync.targets.delta_steps import DeltaSteps, division_of, kept_before, mode_of
+from cdc_sync.targets.dividing import Division
 from cdc_sync.targets.failures import first_line
-from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.folder import delete_folder, move_folder
-from cdc_sync.targets.joining import join_columns_statement, join_said_statement
 from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.merge import merge_statement, viewed
 from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.past_members import Part, as_now, delta_part
 from cdc_sync.targets.place import held_parts
-from cdc_sync.targets.rows import converted_rows
 from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
-from cdc_sync.targets.stamps import MODE_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, stamps
+from cdc_sync.targets.stamps import PARTITION_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY
 from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
-
-_BEFORE_PROPERTY = "cdc_sync.before-rewrite"
-_TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
 
 
 class DeltaTarget:
@@ -83,15 +86,18 @@ class DeltaTarget:
         snapshot = table.snapshot()
         if snapshot is None:
             return None
-        properties = table.properties(snapshot)
+        layout = table.layout(snapshot)
+        properties = layout.properties
         stamp = properties.get(VERSION_PROPERTY)
         size = snapshot.sizeInBytesIfKnown()
         return TargetState(
             version=None if stamp is None else int(stamp),
             progress=None if stamp is None else progress_of(name, table.lineage(snapshot.version())),
-            mode=_mode(properties),
+            mode=mode_of(properties),
             size=int(size.get()) if size.isDefined() else 0,
-            kept=_kept(properties).get("version"),
+            kept=kept_before(properties).get("version"),
+            partitioning=layout.partitioning,
+            partition_by=properties.get(PARTITION_PROPERTY),
             union=properties.get(UNION_PROPERTY),
         )
 
@@ -100,22 +106,10 @@ class DeltaTarget:
     ) -> None:
         """Carry out the steps; each is one commit and is skipped when it is in effect already."""
         migration = held_migration(migration, DELTA.columns)
+        steps = DeltaSteps(name, self._table(name), migration, self._config.table_properties)
         for step in migration.steps:
-            table = self._table(name)
             try:
-                match step:
-                    case CreateTable(schema=schema, mode=mode):
-                        stamped = {**stamps(migration), MODE_PROPERTY: mode}
-                        properties = _TABLE_PROPERTIES | dict(self._config.table_properties) | stamped
-                        table.create(new_fields(schema, mode), properties)
-                    case JoinValues():
-                        self._join(name, table, step, migration.version, (said or {}).get(step.into))
-                    case AlterTable():
-                        self._alter(name, table, step, migration)
-                    case RewriteTable():
-                        self._rewrite(table, step, migration, progress)
-                    case Backfill():
-                        table.execute(backfill_statement(table.sql_name, step), progress.to_text())
+                steps.carry_out(step, progress, said or {})
             except (Py4JJavaError, PySparkException) as error:
                 raise _failure(_VERBS[type(step)], name, error) from error
 
@@ -123,7 +117,7 @@ class DeltaTarget:
         """Restore the version before the last rewrite: its files, its columns and its properties."""
         table = self._table(name)
         snapshot = table.snapshot()
-        kept = _kept(table.properties(snapshot))
+        kept = kept_before(table.properties(snapshot))
         if not kept:
             return False
         before = progress_of(name, table.lineage(kept["commit"]))
@@ -137,14 +131,17 @@ class DeltaTarget:
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is in the same commit."""
         batch = replace(batch, schema=held_schema(batch.schema, DELTA.columns))
-        table, marker = self._table(name), batch.progress.to_text()
+        table = self._table(name)
         try:
+            division = division_of(table.layout(table.snapshot()), batch.schema)
             if batch.append or batch.mode == "append":
-                self._append(table, batch, batch.rows)
+                self._append(table, batch, batch.rows, division)
             elif not batch.schema.primary_key:
-                self._write_whole_rows(name, table, batch)
+                self._write_whole_rows(name, table, batch, division)
             else:
-                self._merge(table, batch.rows, lambda view: merge_statement(table.sql_name, view, batch), marker)
+                with viewed(batch.rows) as view:
+                    statement = merge_statement(table.sql_name, view, batch, division)
+                    table.execute(statement, batch.progress.to_text())
         except (Py4JJavaError, PySparkException) as error:
             raise _failure("write", name, error) from error
 
@@ -220,7 +217,7 @@ class DeltaTarget:
     def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
         """Ask the log."""
         table = self._table(name)
-        kept = _kept(table.properties(table.snapshot())).get("commit")
+        kept = kept_before(table.properties(table.snapshot())).get("commit")
         try:
             return delta_upkeep.holdings(self._spark, table, upkeep, kept=kept)
         except (Py4JJavaError, PySparkException) as error:
@@ -235,75 +232,24 @@ class DeltaTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise _failure("maintain", name, error) from error
 
-    def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame) -> None:
+    def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame, division: Division) -> None:
         metadata = metadata_names(batch.mode)
         columns = (
             rows[value_column(column.id)].cast(delta_type(column.type)).alias(column.name)
             for column in batch.schema.columns
         )
-        writer = rows.select(*columns, *metadata).write.format("delta").mode("append")
+        writer = division.rows(rows.select(*columns, *metadata)).write.format("delta").mode("append")
         writer.option("userMetadata", batch.progress.to_text()).save(table.path)
 
-    def _merge(self, table: DeltaTable, rows: DataFrame, statement: Callable[[str], str], marker: str) -> None:
-        with viewed(rows) as view:
-            table.execute(statement(view), marker)
+    def _write_whole_rows(self, name: TargetName, table: DeltaTable, batch: Batch, division: Division) -> None:
+        def merge(source: DataFrame) -> None:
+            with viewed(source) as view:
+                statement = merge_whole_rows_statement(table.sql_name, view, batch.schema, division)
+                table.execute(statement, batch.progress.to_text())
 
-    def _write_whole_rows(self, name: TargetName, table: DeltaTable, batch: Batch) -> None:
-        def statement(view: str) -> str:
-            return merge_whole_rows_statement(table.sql_name, view, batch.schema)
-
-        writer = Writer(
-            append=lambda rows: self._append(table, batch, rows),
-            merge=lambda source: self._merge(table, source, statement, batch.progress.to_text()),
-        )
+        writer = Writer(append=lambda rows: self._append(table, batch, rows, division), merge=merge)
         held = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
         write_whole_rows(name, batch, held, writer)
-
-    def _alter(self, name: TargetName, table: DeltaTable, step: AlterTable, migration: Migration) -> None:
-        version, changes = migration.version, tuple(change for _, change in step.steps)
-        snapshot = table.snapshot()
-        if table.properties(snapshot).get(VERSION_PROPERTY) == str(version):
-            return
-        progress = progress_of(name, table.lineage(snapshot.version()))
-        if progress is not None and rewrites(changes, DELTA, migration.schema):
-            raise TargetError(f"Cannot migrate {name}: a type changes, and its rows would lose their values")
-        marker = None if progress is None else progress.to_text()
-        table.change(marker, lambda fields: altered(fields, step.steps), stamps(migration))
-
-    def _rewrite(self, table: DeltaTable, step: RewriteTable, migration: Migration, progress: Progress) -> None:
-        snapshot = table.snapshot()
-        properties = table.properties(snapshot)
-        if properties.get(VERSION_PROPERTY) == str(migration.version):
-            return
-        metadata = metadata_names(_mode(properties))
-
-        def rows(version: int) -> DataFrame:
-            found = converted_rows(table.rows(version), step, migration.schema, metadata)
-            types = {column.name: delta_type(column.type) for column in migration.schema.columns}
-            return found.select(
-                *(found[quoted(label)].cast(type_).alias(label) for label, type_ in types.items()), *metadata
-            )
-
-        kept = {"version": step.version, "commit": snapshot.version()}
-        stamped = {**stamps(migration), _BEFORE_PROPERTY: json.dumps(kept)}
-        table.change(progress.to_text(), lambda fields: altered(fields, step.steps), stamped, rows)
-
-    def _join(
-        self, name: TargetName, table: DeltaTable, step: JoinValues, version: int, said: DataFrame | None
-    ) -> None:
-        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
-        snapshot = table.snapshot()
-        properties = table.properties(snapshot)
-        if properties.get(VERSION_PROPERTY) == str(version):
-            return
-        progress = progress_of(name, table.lineage(snapshot.version()))
-        if progress is None:
-            return  # no rows yet
-        marker = marker_after_join(progress, step.version).to_text()
-        if not step.schema.primary_key or _mode(properties) == "append":
-            table.execute(join_columns_statement(table.sql_name, step), marker)
-        elif said is not None:
-            self._merge(table, said, lambda view: join_said_statement(table.sql_name, view, step), marker)
 
     def listed(self, name: TargetName) -> Listed | None:
         """Return the columns as the log has them."""
@@ -322,23 +268,15 @@ class DeltaTarget:
         return DeltaTable(self._spark, self.path(name))
 
 
-_VERBS: dict[type, str] = {
+_VERBS: Mapping[type[Step], str] = {
     CreateTable: "create",
     JoinValues: "join columns of",
     AlterTable: "migrate",
     RewriteTable: "rewrite",
     Backfill: "back-fill",
+    Repartition: "partition",
+    ChangeRegime: "rewrite",
 }
-
-
-def _mode(properties: Mapping[str, str]) -> Mode:
-    return "append" if properties.get(MODE_PROPERTY) == "append" else "upsert"
-
-
-def _kept(properties: Mapping[str, str]) -> dict[str, int]:
-    """Return the version and the commit that `roll_back` leads to, nothing if nothing is kept."""
-    kept: dict[str, int] = json.loads(properties.get(_BEFORE_PROPERTY, "{}"))
-    return kept
 
 
 def _present(column: Column) -> SparkColumn:

@@ -17,6 +17,7 @@ from cdc_sync.schema.types import DataType
 from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 Field: TypeAlias = dict[str, Any]
+COLUMN_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _LOCAL = "timestamp_ntz"
 

@@ -17,9 +17,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc_sync.errors import TargetError
 from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_fields import Field, features_for
+from cdc_sync.targets.delta_layout import Layout
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -163,48 +165,53 @@ class DeltaTable:
             lines.close()
         return {}
 
-    def create(self, fields: list[Field], properties: dict[str, str]) -> None:
+    def layout(self, snapshot: Any) -> Layout:
+        """Return what the table's metadata says of columns and partitions.
+
+        Raises:
+            TargetError: if there is no table.
+        """
+        if snapshot is None:
+            raise TargetError(f"Cannot find a Delta table at {self.path}; was its folder moved away?")
+        return _layout(_metadata(snapshot))
+
+    def create(self, layout: Layout) -> None:
         """Make the table; nothing happens if it is there."""
         if self.snapshot() is not None:
             return
         metadata = {
             "id": str(uuid.uuid4()),
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": json.dumps({"type": "struct", "fields": fields}),
-            "partitionColumns": [],
-            "configuration": properties,
             "createdTime": int(time.time() * 1000),
         }
         with self._transaction(None) as transaction:
-            self._set_metadata(transaction, metadata)
+            self._set_metadata(transaction, metadata | _as_metadata(layout))
             self._commit(transaction, [])
 
     def change(
         self,
         marker: str | None,
-        change: Callable[[list[Field]], list[Field]],
-        properties: dict[str, str],
-        rows: Callable[[int], DataFrame] | None = None,
+        change: Callable[[Layout], Layout],
+        rows: Callable[[int, Layout], DataFrame] | None = None,
     ) -> None:
-        """Change columns and properties in one commit.
+        """Change columns, partitions and properties in one commit.
 
         Args:
             marker: what the rows contain.
-            change: the columns before to those after.
-            properties: those that change.
-            rows: all that the table has afterwards, made from the version before; None if no row changes.
+            change: what the metadata says before to what it says after.
+            rows: all that the table has afterwards, made from the version before and for what the metadata says after;
+                None if no row changes.
         """
         with self._transaction(marker) as transaction:
             metadata = json.loads(transaction.metadata().json())["metaData"]
-            fields = change(json.loads(metadata["schemaString"])["fields"])
-            metadata["schemaString"] = json.dumps({"type": "struct", "fields": fields})
-            metadata["configuration"] |= properties | features_for(fields)
-            self._set_metadata(transaction, metadata)
+            layout = change(_layout(metadata))
+            layout = layout.stamped(features_for(layout.fields))
+            self._set_metadata(transaction, metadata | _as_metadata(layout))
             actions: list[Any] = []
             if rows is not None:
                 # Asking for all files makes whatever another writer commits meanwhile fail this.
                 actions = [file.remove() for file in _all(transaction.filterFiles())]
-                actions += _all(transaction.writeFiles(rows(transaction.readVersion())._jdf))
+                actions += _all(transaction.writeFiles(rows(transaction.readVersion(), layout)._jdf))
             self._commit(transaction, actions)
 
     def execute(self, statement: str, marker: str | None, settings: Mapping[str, str] | None = None) -> DataFrame:
@@ -266,6 +273,22 @@ def _log_commit(version: int, info: Mapping[str, Any]) -> LogCommit:
 def _metadata(snapshot: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(snapshot.metadata().json())["metaData"]
     return found
+
+
+def _layout(metadata: Mapping[str, Any]) -> Layout:
+    return Layout(
+        fields=json.loads(metadata["schemaString"])["fields"],
+        divided_by=tuple(metadata["partitionColumns"]),
+        properties=metadata["configuration"],
+    )
+
+
+def _as_metadata(layout: Layout) -> dict[str, Any]:
+    return {
+        "schemaString": json.dumps({"type": "struct", "fields": layout.fields}),
+        "partitionColumns": list(layout.divided_by),
+        "configuration": dict(layout.properties),
+    }
 
 
 def _all(scala: Any) -> list[Any]:

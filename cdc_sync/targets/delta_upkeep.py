@@ -37,14 +37,7 @@ def holdings(spark: SparkSession, table: DeltaTable, upkeep: Upkeep, *, kept: in
         kept: the version that a rollback leads to.
     """
     snapshot = table.snapshot()
-    files = DataFrame(snapshot.allFiles().toDF(), spark)
-    is_small = F.col("size") < upkeep.small
-    (found,) = files.select(
-        F.count("*").alias("files"),
-        F.sum("size").alias("size"),
-        F.count_if(is_small).alias("small_files"),
-        F.sum(F.when(is_small, F.col("size"))).alias("small_size"),
-    ).collect()
+    (found,) = _files(DataFrame(snapshot.allFiles().toDF(), spark), upkeep).collect()
     figures = {label: int(value or 0) for label, value in found.asDict().items()}
     # Each is a file of the log: no more of them are read than decide.
     newest = islice(readable(table.commits(snapshot.version())), upkeep.keep_at_least)
@@ -58,6 +51,24 @@ def holdings(spark: SparkSession, table: DeltaTable, upkeep: Upkeep, *, kept: in
         marker_at=next(told, None),
         needed_since=None if kept is None else table.made_at(kept),
         marker_lasts=log_retention(table.properties(snapshot)),
+    )
+
+
+def _files(files: DataFrame, upkeep: Upkeep) -> DataFrame:
+    """Return the figures of all data files; small ones are only joined with others of their partition."""
+    is_small = F.col("size") < upkeep.small
+    partitions = files.groupBy(F.array_sort(F.map_entries("partitionValues"))).agg(
+        F.count("*").alias("files"),
+        F.sum("size").alias("size"),
+        F.count_if(is_small).alias("small_files"),
+        F.sum(F.when(is_small, F.col("size"))).alias("small_size"),
+    )
+    are_joined = F.col("small_files") > 1
+    return partitions.select(
+        F.sum("files").alias("files"),
+        F.sum("size").alias("size"),
+        F.sum(F.when(are_joined, F.col("small_files"))).alias("small_files"),
+        F.sum(F.when(are_joined, F.col("small_size"))).alias("small_size"),
     )
 
 

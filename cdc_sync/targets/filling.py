@@ -5,13 +5,12 @@ from __future__ import annotations
 from cdc_sync.migrate.migration import Backfill
 from cdc_sync.quote import quoted
 from cdc_sync.spark.types import literal_sql
+from cdc_sync.targets.dividing import UNDIVIDED, Division, assignments
 
 
-def backfill_statement(table: str, step: Backfill) -> str:
+def backfill_statement(table: str, step: Backfill, division: Division = UNDIVIDED) -> str:
     """Return the UPDATE; `table` is SQL already."""
-    assignments = ", ".join(
-        f"{quoted(column.name)} = {literal_sql(column.initial, column.type)}" for column in step.columns
-    )
+    values = {column.name: literal_sql(column.initial, column.type) for column in step.columns}
     # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
     unfilled = " AND ".join(f"{quoted(column.name)} IS NULL" for column in step.columns)
-    return f"UPDATE {table} SET {assignments} WHERE {unfilled}"
+    return f"UPDATE {table} SET {assignments(values | division.also(values))} WHERE {unfilled}"

@@ -45,7 +45,6 @@ from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.iceberg_callback import with_properties
 from cdc_sync.targets.iceberg_creation import create_table
 from cdc_sync.targets.iceberg_partitions import (
-    PARTITION_PROPERTY,
     left_columns,
     partitioning_of,
     repartition,
@@ -61,7 +60,7 @@ from cdc_sync.targets.past import progress_of, states
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.rows import converted_rows
 from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
-from cdc_sync.targets.stamps import MODE_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, stamps
+from cdc_sync.targets.stamps import MODE_PROPERTY, PARTITION_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, stamps
 from cdc_sync.union import RowMoves
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 

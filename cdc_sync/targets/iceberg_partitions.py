@@ -21,9 +21,8 @@ from typing_extensions import assert_never
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.partitioning import UNITS, Bucket, Identity, PartitionField, Partitioning, Period, Truncate
+from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
-PARTITION_PROPERTY = "cdc_sync.partition-by"
-"""The configured text that the spec was brought to, less what a column took with it that is gone."""
 _LEFT = f"{ICEBERG.reserved_prefix}_dropped_"
 
 _WRITING: Mapping[bool, Mapping[str, str]] = {

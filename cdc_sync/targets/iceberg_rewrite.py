@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from cdc_sync.migrate.migration import RewriteTable
 from cdc_sync.progress import PROPERTY, Progress
-from cdc_sync.targets.iceberg_partitions import PARTITION_PROPERTY, left_columns, needed_by_specs, stamp_what_is_left
+from cdc_sync.targets.iceberg_partitions import left_columns, needed_by_specs, stamp_what_is_left
 from cdc_sync.targets.iceberg_schema import alter
+from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
 TAG = "cdc_sync_before_rewrite"
 """Keeps the newest snapshot before the last rewrite from being expired."""

@@ -6,9 +6,10 @@ from cdc_sync.migrate.capabilities import can_compare
 from cdc_sync.migrate.migration import JoinValues
 from cdc_sync.quote import quoted
 from cdc_sync.spark.columns import value_column
+from cdc_sync.targets.dividing import UNDIVIDED, Division, assignments
 
 
-def join_said_statement(table: str, view: str, step: JoinValues) -> str:
+def join_said_statement(table: str, view: str, step: JoinValues, division: Division = UNDIVIDED) -> str:
     """Return the MERGE for rows that are found by a key; `table` and `view` are SQL already.
 
     Keys whose row is gone are left out, and so are rows that have the value already.
@@ -16,13 +17,17 @@ def join_said_statement(table: str, view: str, step: JoinValues) -> str:
     condition = " AND ".join(
         f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in step.schema.key_columns
     )
-    name, value = quoted(step.schema.column(step.into).name), f"s.{value_column(step.into)}"
-    changed = f" AND NOT (t.{name} <=> {value})" if can_compare(step.type) else ""
-    return f"MERGE INTO {table} t USING {view} s ON {condition} WHEN MATCHED{changed} THEN UPDATE SET {name} = {value}"
+    name, value = step.schema.column(step.into).name, f"s.{value_column(step.into)}"
+    changed = f" AND NOT (t.{quoted(name)} <=> {value})" if can_compare(step.type) else ""
+    values = {name: value}
+    update = f"UPDATE SET {assignments(values | division.also(values))}"
+    return f"MERGE INTO {table} t USING {view} s ON {condition} WHEN MATCHED{changed} THEN {update}"
 
 
-def join_columns_statement(table: str, step: JoinValues) -> str:
+def join_columns_statement(table: str, step: JoinValues, division: Division = UNDIVIDED) -> str:
     """Return the UPDATE for rows that never change once they are written: one column at most has a value."""
     names = [quoted(step.schema.column(id_).name) for id_ in (step.into, *step.joined)]
     missing = " OR ".join(f"{name} IS NOT NULL" for name in names[1:])
-    return f"UPDATE {table} SET {names[0]} = COALESCE({', '.join(names)}) WHERE {names[0]} IS NULL AND ({missing})"
+    values = {step.schema.column(step.into).name: f"COALESCE({', '.join(names)})"}
+    update = assignments(values | division.also(values))
+    return f"UPDATE {table} SET {update} WHERE {names[0]} IS NULL AND ({missing})"

@@ -19,6 +19,7 @@ from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.whole_rows import NET
 from cdc_sync.targets.base import MISSING_ROW, Batch
+from cdc_sync.targets.dividing import UNDIVIDED, Division, insertion
 
 _RANK = "rank"
 _BROADCAST_ROWS = 10_000
@@ -118,14 +119,14 @@ def _merge_source(schema: InternalSchema, *, taken: DataFrame, inserted: tuple[D
     return source
 
 
-def merge_whole_rows_statement(table: str, view: str, schema: InternalSchema) -> str:
+def merge_whole_rows_statement(table: str, view: str, schema: InternalSchema, division: Division = UNDIVIDED) -> str:
     """Return the MERGE for rows as `Writer.merge` takes them; a row to insert matches nothing."""
     condition = " AND ".join(f"t.{quoted(column.name)} <=> s.{value_column(column.id)}" for column in schema.live)
-    names = ", ".join(quoted(column.name) for column in schema.columns)
-    values = ", ".join(f"s.{value_column(column.id)}" for column in schema.columns)
+    values = {column.name: f"s.{value_column(column.id)}" for column in schema.columns}
+    values |= division.of_new_row(values)
     return (
         f"MERGE INTO {table} t USING {view} s ON s.{DELETED} AND {condition} "
-        f"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT s.{DELETED} THEN INSERT ({names}) VALUES ({values})"
+        f"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT s.{DELETED} THEN INSERT {insertion(values)}"
     )
 
 

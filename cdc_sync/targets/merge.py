@@ -11,6 +11,7 @@ from cdc_sync.quote import quoted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
+from cdc_sync.targets.dividing import UNDIVIDED, Division, assignments, insertion
 
 
 @contextmanager
@@ -24,28 +25,28 @@ def viewed(rows: DataFrame) -> Iterator[str]:
         rows.sparkSession.catalog.dropTempView(view)
 
 
-def merge_statement(table: str, view: str, batch: Batch) -> str:
+def merge_statement(table: str, view: str, batch: Batch, division: Division = UNDIVIDED) -> str:
     """Return the statement; `table` and `view` are SQL already."""
     condition = " AND ".join(
         f"t.{quoted(column.name)} = s.{value_column(column.id)}" for column in batch.schema.key_columns
     )
-    clauses = [*_when_matched(batch), *_when_not_matched(batch)]
+    clauses = [*_when_matched(batch, division), *_when_not_matched(batch, division)]
     return f"MERGE INTO {table} t USING {view} s ON {condition} " + " ".join(clauses)
 
 
-def _when_matched(batch: Batch) -> list[str]:
+def _when_matched(batch: Batch, division: Division) -> list[str]:
     # A retired column keeps what it has: the source says nothing about it any more.
-    assignments = ", ".join(
-        f"{quoted(column.name)} = {_new_value(column.id, quoted(column.name), batch)}" for column in batch.schema.live
-    )
+    values = {column.name: _new_value(column.id, quoted(column.name), batch) for column in batch.schema.live}
+    # A value that stays gives the same partition again.
+    update = f"UPDATE SET {assignments(values | division.also(values))}"
     clauses = [f"WHEN MATCHED AND s.{DELETED} THEN DELETE"]
     if not (batch.unchanged and batch.require_values):
-        return [*clauses, f"WHEN MATCHED AND NOT s.{DELETED} THEN UPDATE SET {assignments}"]
+        return [*clauses, f"WHEN MATCHED AND NOT s.{DELETED} THEN {update}"]
     first = batch.schema.live[0]
     failing = f"{quoted(first.name)} = {_raised(UNKNOWN_VALUE, first.id)}"
     return [
         *clauses,
-        f"WHEN MATCHED AND NOT s.{DELETED} AND NOT s.{FORGOTTEN} THEN UPDATE SET {assignments}",
+        f"WHEN MATCHED AND NOT s.{DELETED} AND NOT s.{FORGOTTEN} THEN {update}",
         f"WHEN MATCHED AND NOT s.{DELETED} AND s.{FORGOTTEN} THEN UPDATE SET {failing}",
     ]
 
@@ -57,14 +58,15 @@ def _new_value(id_: int, name: str, batch: Batch) -> str:
     return f"CASE WHEN s.{unchanged_column(id_)} AND NOT s.{FORGOTTEN} THEN t.{name} ELSE {value} END"
 
 
-def _when_not_matched(batch: Batch) -> list[str]:
+def _when_not_matched(batch: Batch, division: Division) -> list[str]:
     """Insert what may be inserted; the other clauses fail the statement."""
-    names = ", ".join(quoted(column.name) for column in batch.schema.columns)
-    values = [f"s.{value_column(column.id)}" for column in batch.schema.columns]
+    first = batch.schema.columns[0]
+    values = {column.name: f"s.{value_column(column.id)}" for column in batch.schema.columns}
+    values |= division.of_new_row(values)
 
     def insert(problem: str | None = None) -> str:
-        first = values[0] if problem is None else _raised(problem, batch.schema.columns[0].id)
-        return f"THEN INSERT ({names}) VALUES ({', '.join((first, *values[1:]))})"
+        given = values if problem is None else values | {first.name: _raised(problem, first.id)}
+        return f"THEN INSERT {insertion(given)}"
 
     created = f"NOT s.{DELETED} AND s.{CREATED}" if batch.require_rows else f"NOT s.{DELETED}"
     clauses = []

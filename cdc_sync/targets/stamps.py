@@ -7,6 +7,8 @@ from cdc_sync.migrate.migration import Migration
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"
 UNION_PROPERTY = "cdc_sync.union"
+PARTITION_PROPERTY = "cdc_sync.partition-by"
+"""The configured text that the partitions were brought to, less what a column took with it that is gone."""
 
 
 def stamps(migration: Migration) -> dict[str, str]:

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.lake import Lake
 from cdc_sync.events import TableId
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import PROPERTY, parse_progress
 from cdc_sync.reports import RunReport
@@ -112,7 +113,8 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         if self.format == "parquet":
             return self.read_parquet(table)
         found = DeltaTable(path)
-        return pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+        rows = pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+        return rows.select([name for name in rows.column_names if not name.startswith(DERIVED_PREFIX)])
 
     def read_by_spark(self, path: str) -> Any:
         session = SparkSession.getActiveSession()

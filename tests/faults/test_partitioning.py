@@ -1,4 +1,4 @@
-"""A table that is partitioned while the job's configuration and the source's columns change, read by pyiceberg."""
+"""A table that is partitioned while the job's configuration and the source's columns change, read by others."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from cdc_sync import commands
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.migration import Migration, Repartition
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
+from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import Pipeline
+from tests.faults.pipeline import assert_equal as assert_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 
@@ -73,7 +77,7 @@ def test_partitions_follow_the_configuration_and_the_columns(
             "ALTER TABLE public.orders ADD PARTITION FIELD bucket(4, id)",
         )
     ]
-    fail_once(monkeypatch)
+    fail_once(monkeypatch, IcebergTarget)
     lake.run()
     assert lake.statuses()["orders"].state == "running"
     assert spec(lake, table) == ["identity of region", "bucket[4] of id"]
@@ -102,20 +106,77 @@ def test_partitions_follow_the_configuration_and_the_columns(
     run()
 
 
-def fail_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the target partition a table and lose the reply, once."""
-    migrate, failed = IcebergTarget.migrate, False
+@pytest.mark.delta
+def test_rows_of_a_delta_table_are_divided_anew_and_follow_its_columns(
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, sent = orders("derived"), 0
+    lake = pipeline("derived", format="delta")
 
-    def losing(
-        target: IcebergTarget, name: TargetName, migration: Migration, progress: Progress, said: Any = None
-    ) -> None:
+    def run() -> list[str]:
+        nonlocal sent
+        produce(table.topic, table.records[sent:])
+        sent = len(table.records)
+        lake.run()
+        assert_rows(lake, table)
+        found = DeltaTable(f"{lake.config.target.catalog.warehouse}/public/orders")
+        return [name.removeprefix(DERIVED_PREFIX) for name in found.metadata().partition_columns]
+
+    for number in range(4):
+        table.insert(id=number, region=("a", "")[number % 2])
+    assert run() == []
+
+    lake = replace(by(lake, "[region, bucket(4, id)]"), settings="policy: {rewrite_limit: 1}")
+    assert run() == []
+    (warning,) = lake.statuses()["orders"].warnings
+    assert warning.startswith("partition_by says something else, for which the target has to be rewritten: ")
+    assert "set policy.rewrite_limit: " in warning
+
+    lake = replace(lake, settings="")
+    spark()
+    (planned,) = commands.plan(lake.config).tables
+    assert [(step.cost, step.statements) for step in planned.steps] == [
+        (
+            "rewrite",
+            (
+                "INSERT OVERWRITE TABLE public.orders <all rows, partitioned by "
+                "(cdc_sync_by_value_region, cdc_sync_by_bucket4_id)>",
+            ),
+        )
+    ]
+    fail_once(monkeypatch, DeltaTarget)
+    assert run() == ["value_region", "bucket4_id"]
+
+    table.rename_column("region", "zone")
+    table.update({"id": 1}, zone="c")
+    table.delete({"id": 2})
+    assert run() == ["value_zone", "bucket4_id"]
+    table.drop_column("zone")
+    table.update({"id": 3})
+    assert [name.partition("_")[0] for name in run()] == ["dropped", "bucket4"]
+    (warning,) = lake.statuses()["orders"].warnings
+    assert warning.startswith("partition_by names region, and the table has no column 'region'; the target stays")
+
+    table.add_column(column("region", TEXT))
+    table.insert(id=9, region="new")
+    assert run() == ["value_region", "bucket4_id"]
+    table.update({"id": 3}, region="newer")
+    run()
+    assert lake.statuses()["orders"].warnings == ()
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, format_: type[Any]) -> None:
+    """Have the target partition a table and lose the reply, once."""
+    migrate, failed = format_.migrate, False
+
+    def losing(target: Any, name: TargetName, migration: Migration, progress: Progress, said: Any = None) -> None:
         nonlocal failed
         migrate(target, name, migration, progress, said)
         if not failed and any(isinstance(step, Repartition) for step in migration.steps):
             failed = True
             raise TargetError("the reply was lost")
 
-    monkeypatch.setattr(IcebergTarget, "migrate", losing)
+    monkeypatch.setattr(format_, "migrate", losing)
 
 
 def test_a_new_table_waits_for_partitions_that_fit_it(pipeline: NewPipeline, produce: Produce) -> None:

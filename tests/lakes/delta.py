@@ -1,4 +1,4 @@
-"""Delta tables, found by their path and read by delta-rs."""
+"""Delta tables, found by their path and read by delta-rs; columns that only divide them are left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from cdc_sync.config import Target
+from cdc_sync.config import Catalog, Target
+from cdc_sync.migrate.namerules import DERIVED_PREFIX
 from tests.lakes.files import newest
 from tests.lakes.table import Place, Table
 from tests.lakes.words import of_spark
@@ -20,6 +21,10 @@ class DeltaLake:
     def __init__(self, target: Target) -> None:
         self._warehouse = Path(target.catalog.warehouse)
 
+    @staticmethod
+    def at(warehouse: Path) -> DeltaLake:
+        return DeltaLake(Target(format="delta", catalog=Catalog(warehouse=str(warehouse))))
+
     def table(self, place: Place) -> Table | None:
         folder = self._warehouse.joinpath(*place)
         if not any((folder / "_delta_log").glob("*.json")):
@@ -27,9 +32,10 @@ class DeltaLake:
         found = DeltaTable(str(folder))
         schema = json.loads(found.schema().to_json())
         rows = pa.table(QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all())
+        own = [field for field in schema["fields"] if not field["name"].startswith(DERIVED_PREFIX)]
         return Table(
-            columns=tuple((field["name"], of_spark(field["type"])) for field in schema["fields"]),
-            rows=rows.to_pylist(),
+            columns=tuple((field["name"], of_spark(field["type"])) for field in own),
+            rows=rows.select([field["name"] for field in own]).to_pylist(),
         )
 
     def stamp(self) -> int | None:

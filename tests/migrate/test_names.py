@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdc_sync.errors import SchemaError
-from cdc_sync.migrate.capabilities import HUDI, ICEBERG, MEMORY
+from cdc_sync.migrate.capabilities import HUDI, ICEBERG, MEMORY, PARQUET
 from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
 from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.migrate.names import NameClash, held_migration, held_name, held_schema, target_names
@@ -75,6 +75,12 @@ def test_a_format_without_rules_changes_nothing(name: str) -> None:
 def test_iceberg_holds_every_column_but_its_own_metadata(name: str) -> None:
     assert held_name(name, ICEBERG.columns) == name
     assert held_name("_deleted", ICEBERG.columns) == "_x005F_deleted"
+
+
+@pytest.mark.parametrize("rules", [HUDI.columns, PARQUET.columns], ids=["hudi", "parquet"])
+def test_a_reserved_name_is_plain_afterwards(rules: NameRules) -> None:
+    for name in rules.reserved:
+        assert held_name(name, rules) == f"_x{ord(name[0]):04X}_{name[1:]}"
 
 
 @given(NAMES | st.sampled_from(["..", ".", "a/b", "../../x", "..\\x", "a?b", "a#b", "a\0b"]))

@@ -64,6 +64,27 @@ def test_partitions_are_part_of_a_new_table_and_fields_of_one_that_is_there() ->
     assert explain(CreateTable(schema=SCHEMA, partitioning=UNPARTITIONED), T) == explain(CreateTable(schema=SCHEMA), T)
 
 
+def test_derived_partitions_are_columns_and_another_partitioning_is_a_rewrite_of_all_rows() -> None:
+    before, after = Partitioning.parse(["id"]), Partitioning.parse(["`a b`, bucket(16, id)"])
+
+    (created,) = explain(CreateTable(schema=SCHEMA, partitioning=after, partitions="derived"), T).statements
+    assert created == (
+        "CREATE TABLE shop.`odd.name` (id INT, `a b` STRING, cdc_sync_by_value_a_x0020_b STRING, "
+        "cdc_sync_by_bucket16_id INT) PARTITIONED BY (cdc_sync_by_value_a_x0020_b, cdc_sync_by_bucket16_id)"
+    )
+    assert explain(Repartition(before=before, after=after, partitions="derived"), T) == ExplainedStep(
+        kind="Repartition",
+        cost="rewrite",
+        statements=(
+            "INSERT OVERWRITE TABLE shop.`odd.name` <all rows, partitioned by (cdc_sync_by_value_a_x0020_b, "
+            "cdc_sync_by_bucket16_id)>",
+        ),
+    )
+    same = Partitioning(fields=after.fields[::-1])
+    found = explain(Repartition(before=same, after=after, partitions="derived"), T)
+    assert (found.cost, found.statements) == ("metadata", ())
+
+
 def test_another_regime_is_a_rewrite_of_all_rows() -> None:
     assert explain(ChangeRegime(after="on_read"), T) == ExplainedStep(
         kind="ChangeRegime",

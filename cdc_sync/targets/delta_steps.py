@@ -1,0 +1,174 @@
+"""The steps of a migration on one Delta table; each is one commit and is skipped when it is in effect already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from cdc_sync.errors import TargetError
+from cdc_sync.migrate.capabilities import DELTA
+from cdc_sync.migrate.derived import held_partitioning
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    CreateTable,
+    JoinValues,
+    Migration,
+    Repartition,
+    RewriteTable,
+    Step,
+)
+from cdc_sync.migrate.modes import Mode, metadata_names
+from cdc_sync.migrate.typechange import rewrites
+from cdc_sync.naming import TargetName
+from cdc_sync.progress import Progress
+from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.targets.base import marker_after_join
+from cdc_sync.targets.delta_fields import delta_type
+from cdc_sync.targets.delta_layout import Layout, divided, new_layout, relabelled, rewritten
+from cdc_sync.targets.delta_log import DeltaTable
+from cdc_sync.targets.dividing import Division
+from cdc_sync.targets.filling import backfill_statement
+from cdc_sync.targets.joining import join_columns_statement, join_said_statement
+from cdc_sync.targets.merge import viewed
+from cdc_sync.targets.past import progress_of
+from cdc_sync.targets.rows import converted_rows
+from cdc_sync.targets.stamps import MODE_PROPERTY, PARTITION_PROPERTY, VERSION_PROPERTY, stamps
+
+_BEFORE_PROPERTY = "cdc_sync.before-rewrite"
+_TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
+
+
+def mode_of(properties: Mapping[str, str]) -> Mode:
+    """Return what a table was made to hold."""
+    return "append" if properties.get(MODE_PROPERTY) == "append" else "upsert"
+
+
+def kept_before(properties: Mapping[str, str]) -> dict[str, int]:
+    """Return the version and the commit that a rollback leads to, nothing if nothing is kept."""
+    kept: dict[str, int] = json.loads(properties.get(_BEFORE_PROPERTY, "{}"))
+    return kept
+
+
+def division_of(layout: Layout, schema: InternalSchema) -> Division:
+    """Return what rows of a table are divided by; `schema` is in the target's names."""
+    derived = layout.derived(schema, mode_of(layout.properties))
+    return Division(derived=derived, left=layout.left(derived))
+
+
+class DeltaSteps:
+    """What a migration, in the target's names, does to a table."""
+
+    def __init__(self, name: TargetName, table: DeltaTable, migration: Migration, properties: Mapping[str, str]):
+        """Take up one table.
+
+        Args:
+            properties: those that the operator gives tables that are made.
+        """
+        self._name = name
+        self._table = table
+        self._migration = migration
+        self._given = properties
+
+    def carry_out(self, step: Step, progress: Progress, said: Mapping[int, DataFrame]) -> None:
+        """Do one step; `progress` is what the rows contain, unchanged."""
+        if isinstance(step, CreateTable):
+            self._create(step)
+            return
+        layout = self._table.layout(self._table.snapshot())
+        if isinstance(step, Backfill):
+            division = division_of(layout, self._migration.schema)
+            self._table.execute(backfill_statement(self._table.sql_name, step, division), progress.to_text())
+            return
+        if isinstance(step, Repartition):
+            if layout.properties.get(PARTITION_PROPERTY) != str(step.after):
+                self._repartition(step, layout)
+            return
+        if layout.properties.get(VERSION_PROPERTY) == str(self._migration.version):
+            return
+        match step:
+            case JoinValues():
+                self._join(step, layout, said.get(step.into))
+            case AlterTable():
+                self._alter(step)
+            case RewriteTable():
+                self._rewrite(step, progress)
+            case _:
+                raise TargetError(f"Cannot migrate {self._name}: Delta tables are of one regime")
+
+    def _create(self, step: CreateTable) -> None:
+        partitioning = step.partitioning
+        properties = _TABLE_PROPERTIES | dict(self._given) | stamps(self._migration) | {MODE_PROPERTY: step.mode}
+        if partitioning is not None:
+            properties |= {PARTITION_PROPERTY: str(partitioning)}
+            partitioning = held_partitioning(partitioning, DELTA.columns)
+        self._table.create(new_layout(step.schema, step.mode, partitioning, properties))
+
+    def _alter(self, step: AlterTable) -> None:
+        migration, changes = self._migration, tuple(change for _, change in step.steps)
+        progress = self._progress()
+        if progress is not None and rewrites(changes, DELTA, migration.schema):
+            raise TargetError(f"Cannot migrate {self._name}: a type changes, and its rows would lose their values")
+
+        def change(layout: Layout) -> Layout:
+            laid = relabelled(layout, step.steps, migration.schema, mode_of(layout.properties))
+            return laid.stamped(stamps(migration))
+
+        self._table.change(None if progress is None else progress.to_text(), change)
+
+    def _rewrite(self, step: RewriteTable, progress: Progress) -> None:
+        migration, snapshot = self._migration, self._table.snapshot()
+        kept = {"version": step.version, "commit": snapshot.version()}
+        stamped = {**stamps(migration), _BEFORE_PROPERTY: json.dumps(kept)}
+
+        def change(layout: Layout) -> Layout:
+            return rewritten(layout, step.steps, migration.schema, mode_of(layout.properties)).stamped(stamped)
+
+        def rows(version: int, layout: Layout) -> DataFrame:
+            metadata = metadata_names(mode_of(layout.properties))
+            found = converted_rows(self._table.rows(version), step, migration.schema, metadata)
+            types = {column.name: delta_type(column.type) for column in migration.schema.columns}
+            found = found.select(
+                *(found[quoted(label)].cast(type_).alias(label) for label, type_ in types.items()), *metadata
+            )
+            return division_of(layout, migration.schema).rows(found)
+
+        self._table.change(progress.to_text(), change, rows)
+
+    def _repartition(self, step: Repartition, layout: Layout) -> None:
+        """Write all rows anew, or only stamp the text where it says what there is."""
+        schema, progress = self._migration.schema, self._progress()
+        wanted = held_partitioning(step.after, DELTA.columns)
+        stamped = {PARTITION_PROPERTY: str(step.after)}
+        marker = None if progress is None else progress.to_text()
+        if set(wanted.fields) == set(layout.partitioning.fields):
+            self._table.change(marker, lambda layout: layout.stamped(stamped))
+            return
+
+        def change(layout: Layout) -> Layout:
+            return divided(layout, wanted, schema, mode_of(layout.properties)).stamped(stamped)
+
+        def rows(version: int, layout: Layout) -> DataFrame:
+            own = (quoted(field["name"]) for field in layout.own)
+            return division_of(layout, schema).rows(self._table.rows(version).select(*own))
+
+        self._table.change(marker, change, rows)
+
+    def _join(self, step: JoinValues, layout: Layout, said: DataFrame | None) -> None:
+        """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
+        progress = self._progress()
+        if progress is None:
+            return  # no rows yet
+        table, division = self._table, division_of(layout, step.schema)
+        marker = marker_after_join(progress, step.version).to_text()
+        if not step.schema.primary_key or mode_of(layout.properties) == "append":
+            table.execute(join_columns_statement(table.sql_name, step, division), marker)
+        elif said is not None:
+            with viewed(said) as view:
+                table.execute(join_said_statement(table.sql_name, view, step, division), marker)
+
+    def _progress(self) -> Progress | None:
+        return progress_of(self._name, self._table.lineage(self._table.snapshot().version()))
