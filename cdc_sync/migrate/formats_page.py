@@ -110,7 +110,9 @@ has to be told.
 ## Parquet
 
 Plain files that a Hive metastore names, for readers that know nothing else. Every batch writes its tables anew, whole,
-so they are for tables that are small or change seldom; [parquet.md](parquet.md) has layout, cost and readers.
+so they are for tables that are small or change seldom; [parquet.md](parquet.md) has layout, cost and readers. With
+`partition_by` a batch writes the partitions that it touches; they are Hive's, by columns `cdc_sync_by_…` that are
+computed for it, and another `partition_by` writes all rows anew ([partitions.md](partitions.md)).
 """
 
 

@@ -123,11 +123,11 @@ def _moved(batch: Batch, table: DataFrame, struct: StructType, names: list[str])
         for column in columns
         if not column.retired
     }
-    both = F.array(
-        F.struct(*(F.col(f"h{column.id}").alias(column.name) for column in columns)),
-        F.struct(*(after.get(column.name, F.col(f"h{column.id}")).alias(column.name) for column in columns)),
-    )
-    return before.join(batch.rows, same).select(F.explode(both).alias("row")).select("row.*")
+    was = F.struct(*(F.col(f"h{column.id}").alias(column.name) for column in columns))
+    becomes = F.struct(*(after.get(column.name, F.col(f"h{column.id}")).alias(column.name) for column in columns))
+    both = F.array(was, F.when(~F.col(DELETED), becomes))
+    found = before.join(batch.rows, same).select(F.explode(both).alias("row"))
+    return found.where(F.col("row").isNotNull()).select("row.*")
 
 
 def _text(key: Key) -> Column:
