@@ -139,7 +139,7 @@ class Metastore:
             try:
                 table = self._table(into or name, entry)
                 if entry.keys:
-                    client.alter_table_with_environmentContext(name.namespace, name.name, table, self._cascading())
+                    client.alter_table_with_environmentContext(name.namespace, name.name, table, self.asking("CASCADE"))
                 else:
                     client.alter_table(name.namespace, name.name, table)
             except Py4JJavaError as error:
@@ -262,10 +262,10 @@ class Metastore:
     def _fields(self, columns: tuple[HiveColumn, ...]) -> Any:
         return self.listed(self.api.FieldSchema(column.name, column.type, column.comment) for column in columns)
 
-    def _cascading(self) -> Any:
+    def asking(self, word: str) -> Any:
+        """Return what goes with a call that is to do something else than by itself. Source: Hive, `StatsSetupConst`."""
         context = self.api.EnvironmentContext()
-        # Source: Hive 2.3, `StatsSetupConst.CASCADE`.
-        context.setProperties(self.mapped({"CASCADE": "true"}))
+        context.setProperties(self.mapped({word: "true"}))
         return context
 
     def mapped(self, values: Mapping[str, str]) -> Any:

@@ -71,8 +71,10 @@ class Partitions:
 
     def replace(self, partitions: Sequence[Partition], entry: Entry) -> None:
         """Put others in the place of partitions that are there, all in one call and one transaction."""
+        # Else the metastore looks at the files of each of them, to count them.
+        silently = self._metastore.asking("DO_NOT_UPDATE_STATS")
         with self._metastore.client() as client:
-            client.alter_partitions(self._name.namespace, self._name.name, self._made(partitions, entry))
+            client.alter_partitions(self._name.namespace, self._name.name, self._made(partitions, entry), silently)
 
     def drop(self, values: Iterable[Values]) -> None:
         """Take partitions away, one after the other, and no file; nothing happens to those that are not there."""

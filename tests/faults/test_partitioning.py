@@ -205,6 +205,8 @@ def test_partitions_of_a_parquet_table_follow_the_configuration_and_the_columns(
     table.add_column(column("region", TEXT))
     table.insert(id=9, region="new")
     assert run() == {"value_region=new", "value_region=NULL"}
+    table.update({"id": 3}, region="newer")
+    assert run() == {"value_region=new", "value_region=newer", "value_region=NULL"}
     assert lake.statuses()["orders"].warnings == ()
 
 
