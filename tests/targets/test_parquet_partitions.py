@@ -406,17 +406,15 @@ _CALLS = (
 
 
 def crash_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], bool]:
-    """Have the process end before (even) or after (odd) one of the calls that change the metastore."""
+    """Have the process end behind one of the calls that change the metastore; return whether there was none."""
     calls = 0
 
     def wrapped(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             nonlocal calls
-            calls += 1
-            if calls * 2 - 2 == number:
-                raise Crashed
             result = real(*arguments, **options)
-            if calls * 2 - 1 == number:
+            calls += 1
+            if calls == number:
                 raise Crashed
             return result
 
@@ -424,7 +422,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], bool]
 
     for owner, name in _CALLS:
         monkeypatch.setattr(owner, name, wrapped(getattr(owner, name)))
-    return lambda: calls * 2 <= number
+    return lambda: calls < number
 
 
 class Watching:
@@ -462,41 +460,38 @@ def test_a_batch_is_shown_at_once_wherever_the_process_ends(lake: Divided) -> No
     one = [row(1, "a"), row(2, "b"), row(3, "c")]
     two = [row(1, "b", note="moved"), row(2, "b"), row(4, "d")]
     lake.write(SCHEMA, one, progress=progress(0))
-    state = {"offset": 0}
 
-    def act() -> None:
-        there, wanted = (one, two) if state["offset"] % 2 == 0 else (two, one)
-        gone = [{"id": it["id"], "deleted": True} for it in there if it["id"] not in {it["id"] for it in wanted}]
-        lake.write(SCHEMA, [*wanted, *gone], progress=progress(state["offset"] + 1))
-
-    for number in range(99):
+    for number in range(1, 99):
+        there, wanted = (one, two) if number % 2 else (two, one)
+        gone = {it["id"] for it in there} - {it["id"] for it in wanted}
+        rows = [*wanted, *({"id": id_, "deleted": True} for id_ in gone)]
         with pytest.MonkeyPatch.context() as patch:
             beyond = crash_at(patch, number)
             with Watching(lake) as watching:
                 with suppress(Crashed):
-                    act()
+                    lake.write(SCHEMA, rows, progress=progress(number))
                 ended = beyond()
         lake.target = open_target(lake.target._config, lake.session)  # type: ignore[attr-defined]
-        if lake.state.progress == progress(state["offset"]):
-            assert lake.seen() == (one, two)[state["offset"] % 2]
-            act()
-        state["offset"] += 1
-        assert lake.state.progress == progress(state["offset"])
+        if lake.state.progress == progress(number - 1):
+            assert lake.seen() == there
+            lake.write(SCHEMA, rows, progress=progress(number))
+        assert lake.state.progress == progress(number)
         assert watching.failed == []
         assert all(it in (one, two) for it in watching.found)
-        assert lake.seen() == (one, two)[state["offset"] % 2]
-        assert set(lake.partitions()) == {(NULL,), *((it["region"],) for it in lake.seen())}
+        assert lake.seen() == wanted
+        assert lake.filled() == {(it["region"],) for it in wanted}
         if ended:
             break
-    assert number >= 6
+    assert number > 3
+    assert set(lake.partitions()) == {(NULL,), *lake.filled()}
 
 
 def test_another_partitioning_is_shown_at_once_wherever_the_process_ends(lake: Divided) -> None:
     lake.create_by(SCHEMA, "region")
     rows = [row(1, "a", NOON), row(2, "b", None)]
     lake.write(SCHEMA, rows, progress=progress(1))
-    for number in range(99):
-        text = ["day(at)", "region"][number % 2]
+    for number in range(1, 99):
+        text = ("day(at)", "region")[(number + 1) % 2]
         with pytest.MonkeyPatch.context() as patch:
             beyond = crash_at(patch, number)
             with Watching(lake) as watching:
@@ -513,7 +508,7 @@ def test_another_partitioning_is_shown_at_once_wherever_the_process_ends(lake: D
         assert lake.seen() == rows
         if ended:
             break
-    assert number >= 10
+    assert number > 5
     assert lake.entries() == [lake.name.name]
 
 
