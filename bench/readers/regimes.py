@@ -76,7 +76,7 @@ REGIMES = (
         name="parquet partitioned",
         kind="parquet",
         target="{{format: parquet, catalog: {{type: hive, uri: '{metastore}', warehouse: '{warehouse}'}}}}",
-        rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)'], target: 'partitioned.{name}'",
+        rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)'], target: 'partitioned.{table}'",
         namespace="partitioned",
     ),
 )

@@ -504,11 +504,12 @@ def test_another_partitioning_is_shown_at_once_wherever_the_process_ends(lake: D
         assert lake.state.partition_by == text
         assert watching.failed == []
         assert all(it is None or it == rows for it in watching.found)
-        lake.write(SCHEMA, rows[:1], progress=progress(1))
         assert lake.seen() == rows
         if ended:
             break
     assert number > 5
+    lake.write(SCHEMA, rows[:1], progress=progress(2))
+    assert lake.seen() == rows
     assert lake.entries() == [lake.name.name]
 
 
