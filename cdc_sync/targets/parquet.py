@@ -251,8 +251,7 @@ class ParquetTarget:
         if now.stamp.partition_by == after.partition_by:
             return
         if set(now.stamp.partitioning.fields) == set(after.partitioning.fields):
-            as_it_is = now.stamp
-            table.restamp(now, replace(following(now), partition_by=after.partition_by, partitions=as_it_is.partitions))
+            table.restamp(now, replace(following(now), partition_by=after.partition_by))
         elif now.stamp.progress is None:
             table.commit(now, after, None)
         else:
