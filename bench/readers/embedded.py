@@ -35,8 +35,12 @@ def _duckdb(form: str, place: str) -> Any:
         folder = os.path.dirname(importlib.import_module(f"duckdb_extension_{name}").__file__ or "")
         (path,) = glob.glob(f"{folder}/extensions/*/{name}.duckdb_extension")
         connection.sql(f"LOAD '{path}'")
-    call = {"iceberg": "iceberg_scan('{}')", "delta": "delta_scan('{}')", "parquet": "read_parquet('{}/*.parquet')"}
-    return connection.sql(f"SELECT * FROM {call[form].format(place.removeprefix('file://'))}").arrow().read_all()
+    call = {"iceberg": "iceberg_scan('{}')", "delta": "delta_scan('{}')"}
+    if form == "parquet":
+        found = connection.sql(f"SELECT * FROM read_parquet({_files(place)})")
+    else:
+        found = connection.sql(f"SELECT * FROM {call[form].format(place.removeprefix('file://'))}")
+    return found.arrow().read_all()
 
 
 def _hudi(form: str, place: str) -> Any:
@@ -62,7 +66,7 @@ def _polars(form: str, place: str) -> Any:
             return polars.scan_iceberg(place).collect().to_arrow()
         case "delta":
             return polars.read_delta(place).to_arrow()
-    return polars.read_parquet(f"{place}/*.parquet").to_arrow()
+    return polars.read_parquet(_files(place)).to_arrow()
 
 
 def _daft(form: str, place: str) -> Any:
@@ -78,7 +82,7 @@ def _daft(form: str, place: str) -> Any:
         case "hudi":
             rows = daft.read_hudi(place).to_arrow()
             return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
-    return daft.read_parquet(f"{place}/*.parquet").to_arrow()
+    return daft.read_parquet(_files(place)).to_arrow()
 
 
 def _chdb(form: str, place: str) -> Any:
@@ -93,7 +97,7 @@ def _chdb(form: str, place: str) -> Any:
         "iceberg": f"icebergLocal('{folder.partition('/metadata/')[0]}/')",
         "delta": f"deltaLakeLocal('{folder}/')",
         "hudi": f"hudi('{folder}/')",
-        "parquet": f"file('{folder}/*.parquet')",
+        "parquet": f"file('{{{','.join(file.removeprefix('file:') for file in _files(place))}}}')",
     }
     # Parquet, because ClickHouse's Arrow has no decimals of 38 digits of its own.
     settings = "session_timezone = 'UTC', output_format_parquet_string_as_string = 0"
@@ -119,7 +123,12 @@ def _text_where_it_is(value: Any) -> Any:
 def _pyarrow(form: str, place: str) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table(place)
+    return pq.read_table([file.removeprefix("file:") for name in _files(place) for file in glob.glob(name[5:])])
+
+
+def _files(place: str) -> list[str]:
+    """Return patterns of the data files of a Parquet table, or of its partitions."""
+    return [f"{folder}/*.parquet" for folder in place.split(",")]
 
 
 ENGINES: dict[str, tuple[str, Callable[[str, str], Any], tuple[str, ...]]] = {

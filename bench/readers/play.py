@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.readers.history import STEPS, new_table
-from bench.readers.regimes import NAMESPACE, TABLE, Regime, configuration, regime, topic_prefix
+from bench.readers.regimes import TABLE, Regime, configuration, regime, topic_prefix
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
 from cdc_sync.job import SyncJob
@@ -55,10 +55,10 @@ def play(kind: Regime, config: Config, together: int) -> str:
             continue
         job.process({(table.topic, 0): kafka.ends([table.topic])[table.topic][0]})
         _check(job, context, step.title)
-    return _place(config, context)
+    return _place(config, context, kind)
 
 
-def _place(config: Config, context: Context) -> str:
+def _place(config: Config, context: Context, kind: Regime) -> str:
     """Return where readers find the table: an Iceberg table's newest metadata file, the folder of any other."""
     catalog = config.target.catalog
     match config.target.format:
@@ -68,10 +68,17 @@ def _place(config: Config, context: Context) -> str:
             return str(place)
         case "parquet":
             assert isinstance(context.target, ParquetTarget)
-            entry = context.target.table(TargetName(namespace=NAMESPACE, name=TABLE)).entry()
-            assert entry is not None
-            return entry.location
-    return f"{catalog.warehouse}/{NAMESPACE}/{TABLE}"
+            return _folders(context.target, kind)
+    return f"{catalog.warehouse}/{kind.namespace}/{TABLE}"
+
+
+def _folders(target: ParquetTarget, kind: Regime) -> str:
+    """Return the folder that the metastore names, or those of all partitions that have rows."""
+    now = target.table(TargetName(namespace=kind.namespace, name=TABLE)).snapshot()
+    assert now is not None
+    if not now.is_partitioned:
+        return now.location
+    return ",".join(f"{now.folder}/{it.folder}" for it in now.stamp.partitions)
 
 
 def _send(producer: Producer, topic: str, records: Sequence[Record]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.readers.comparison import Shown, differences
+from bench.readers.regimes import TABLE, regime
 from bench.readers.servers import SqlServer
 from bench.readers.sql import QueryError
 from cdc_sync.testing import SourceTable
@@ -31,7 +32,7 @@ class Played:
     Attributes:
         form: the table format.
         folder: of the pipeline.
-        place: an Iceberg table's newest metadata file, the folder of any other.
+        place: an Iceberg table's newest metadata file, the folder of any other, those of its partitions with commas.
     """
 
     regime: str
@@ -143,4 +144,4 @@ def _known_as(server: SqlServer, played: Played) -> str:
         case "hudi":
             # HiveSyncTool's names: the view with the logs merged in has a suffix where there are logs.
             return f"hudi.hudi.{name}{'_rt' if 'merge' in name else ''}"
-    return "hive.public.items"
+    return f"hive.{regime(played.regime).namespace}.{TABLE}"

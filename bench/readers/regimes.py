@@ -20,12 +20,14 @@ class Regime:
         kind: what `cdc_sync.migrate.readers` takes it for.
         target: the configuration's section; `{warehouse}` and `{metastore}` stand for where it lies.
         rule: what is said of the table besides.
+        namespace: of the table: those of one metastore have one each.
     """
 
     name: str
     kind: str
     target: str
     rule: str = ""
+    namespace: str = NAMESPACE
 
 
 _MERGE_ON_READ = "hoodie.datasource.write.table.type: MERGE_ON_READ"
@@ -75,6 +77,13 @@ REGIMES = (
         name="parquet",
         kind="parquet",
         target="{{format: parquet, catalog: {{type: hive, uri: '{metastore}', warehouse: '{warehouse}'}}}}",
+    ),
+    Regime(
+        name="parquet partitioned",
+        kind="parquet",
+        target="{{format: parquet, catalog: {{type: hive, uri: '{metastore}', warehouse: '{warehouse}'}}}}",
+        rule=", partition_by: ['bucket(3, id)', 'truncate(100, qty)'], target: 'partitioned.{table}'",
+        namespace="partitioned",
     ),
 )
 

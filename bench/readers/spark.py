@@ -17,7 +17,7 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from bench.readers.regimes import NAMESPACE, TABLE, configuration, regime
+from bench.readers.regimes import TABLE, Regime, configuration, regime
 from bench.readers.values import Value, encode, encode_map
 from cdc_sync.config import Config
 from cdc_sync.local.jars import spark_jars
@@ -45,12 +45,12 @@ def _session(config: Config, metastore: str) -> SparkSession:
     return session
 
 
-def _table(config: Config, session: SparkSession, place: str) -> DataFrame:
+def _table(config: Config, kind: Regime, session: SparkSession, place: str) -> DataFrame:
     match config.target.format:
         case "iceberg":
-            return session.table(f"{config.target.catalog.name}.{NAMESPACE}.{TABLE}")
+            return session.table(f"{config.target.catalog.name}.{kind.namespace}.{TABLE}")
         case "parquet":
-            return session.table(f"{NAMESPACE}.{TABLE}")
+            return session.table(f"{kind.namespace}.{TABLE}")
         case form:
             told = ON_READ if config.target.schema_evolution == "on_read" else {}
             frame = session.read.format(form).options(**told).load(place)
@@ -74,7 +74,7 @@ def main() -> int:
     name, folder, metastore = sys.argv[1:]
     kind, place = regime(name), (Path(folder) / "place").read_text()
     config = configuration(kind, Path(folder), "none:9", metastore)
-    frame = _table(config, _session(config, metastore), place)
+    frame = _table(config, kind, _session(config, metastore), place)
     fields = frame.schema.fields
     rows = [{field.name: _value(field.dataType, row[field.name]) for field in fields} for row in frame.collect()]
     print(json.dumps({"version": pyspark.__version__, "columns": frame.columns, "rows": rows}))

@@ -176,6 +176,7 @@ HUDI_ON_READ = replace(
 )
 PARQUET = Capabilities(
     format="parquet",
+    partitions="derived",
     # Integers are held as 32 bits from the start, as in Delta tables. No other type is read right out of a file of
     # another by all of Spark 3.5, Hive, Presto and Trino.
     promotions=frozenset((Promotion.WITHIN_INT32,)),
@@ -187,6 +188,7 @@ PARQUET = Capabilities(
         # Hive's text of a struct has no quotes, and its metastore knows no upper case. Source: `TypeInfoUtils` 2.3.
         plain=True,
         folds_case=True,
+        reserved_prefix=DERIVED_PREFIX,
         # Hive's virtual columns. Source: Hive 2.3, `VirtualColumn`.
         reserved=frozenset(
             (

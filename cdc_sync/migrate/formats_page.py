@@ -110,7 +110,9 @@ again is a rewrite as long as files have it of before. Partitioned by `partition
 ## Parquet
 
 Plain files that a Hive metastore names, for readers that know nothing else. Every batch writes its tables anew, whole,
-so they are for tables that are small or change seldom; [parquet.md](parquet.md) has layout, cost and readers.
+so they are for tables that are small or change seldom; [parquet.md](parquet.md) has layout, cost and readers. With
+`partition_by` a batch writes the partitions that it touches; they are Hive's, by columns `cdc_sync_by_…` that are
+computed for it, and another `partition_by` writes all rows anew ([partitions.md](partitions.md)).
 """
 
 
@@ -134,8 +136,7 @@ def _table() -> Iterator[str]:
         yield _row(name, [_how(member not in found.rewritten) for found in shown])
     yield _row("drop the oldest member of a struct", ["rewritten"] * len(shown))
     yield _row("any other type", ["rewritten"] * len(shown))
-    divided = {"hidden": "in place", "derived": "rewritten", None: "refused"}
-    yield _row("[another `partition_by`](partitions.md)", [divided[found.partitions] for found in shown])
+    yield _row("[another `partition_by`](partitions.md)", [_divided(found) for found in shown])
     yield _row("names of columns", [_names(found) for found in shown])
     yield _row("[several source tables in one](merged.md)", ["yes" if found.merges else "no" for found in shown])
 
@@ -146,6 +147,14 @@ def _row(name: str, cells: list[str]) -> str:
 
 def _how(in_place: bool) -> str:
     return "in place" if in_place else "rewritten"
+
+
+def _divided(found: Capabilities) -> str:
+    if found.partitions is None:
+        return "refused"
+    if found.partitions_stay:
+        return "stays as made"
+    return _how(found.partitions == "hidden")
 
 
 def _names(capabilities: Capabilities) -> str:

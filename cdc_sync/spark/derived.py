@@ -18,6 +18,7 @@ from cdc_sync.schema.types import (
     BinaryType,
     DataType,
     DecimalType,
+    FloatType,
     IntegerType,
     StringType,
     TimestampType,
@@ -59,6 +60,9 @@ def _itself(value: str, derived: Derived) -> str:
             return _digits(value, _MAX_BYTES)
         case DecimalType(scale=scale) if derived.type == STRING:
             return _decimal_text(value, scale)
+        case FloatType():
+            # Zero is written with its sign, and compared without.
+            return f"({value} + CAST(0 AS {to_spark(derived.source).simpleString()}))"
         case TimestampType():
             return f"date_format(CAST({value} AS TIMESTAMP), 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
         case _:

@@ -31,6 +31,22 @@ class Files:
             return frozenset()
         return frozenset(str(found.getPath().getName()) for found in self._system.listStatus(path))
 
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the folders below one that data files lie in, by their paths from there, and how many bytes do.
+
+        A file whose name begins with `_` or `.` is none. The folder itself has the path "".
+        """
+        root = str(self._system.makeQualified(self._path(folder)).toString())
+        found: dict[str, int] = {}
+        files = self._system.listFiles(self._path(folder), True)
+        while files.hasNext():
+            file = files.next()
+            path = file.getPath()
+            if str(path.getName())[0] not in "._":
+                inside = str(path.getParent().toString()).removeprefix(root).lstrip("/")
+                found[inside] = found.get(inside, 0) + int(file.getLen())
+        return found
+
     def size(self, folder: str) -> int:
         """Return how many bytes lie in a folder."""
         return int(self._system.getContentSummary(self._path(folder)).getLength())

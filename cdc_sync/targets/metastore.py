@@ -6,7 +6,7 @@ its own: a TCP connection, or 40 ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,12 +58,14 @@ class Entry:
         location: the folder of its data files.
         columns: in order.
         parameters: the table's.
+        keys: what it is partitioned by; no two of these and the columns have the same name.
     """
 
     location: str
     columns: tuple[HiveColumn, ...]
     parameters: Mapping[str, str]
     form: Form = PARQUET_FILES
+    keys: tuple[HiveColumn, ...] = ()
 
 
 class Metastore:
@@ -84,32 +86,32 @@ class Metastore:
         self._catalog = catalog
         self._warehouse = warehouse
         self._conf = self._configured(spark)
-        with self._client() as client:
+        with self.client() as client:
             client.getAllDatabases()
 
     def entry(self, name: TargetName) -> Entry | None:
         """Return what there is under a name; None if there is nothing."""
-        with self._client() as client:
+        with self.client() as client:
             table = _found(client, name)
         if table is None:
             return None
         place = table.getSd()
-        columns = tuple(HiveColumn(it.getName(), it.getType(), it.getComment()) for it in place.getCols())
         return Entry(
             location=str(place.getLocation()),
-            columns=columns,
+            columns=_columns_of(place.getCols()),
             parameters=dict(table.getParameters()),
             form=_form_of(place),
+            keys=_columns_of(table.getPartitionKeys()),
         )
 
     def create(self, name: TargetName, entry: Entry) -> bool:
         """Make an entry, and the database it is in; return whether it was made, False if there is one."""
-        with self._client() as client:
+        with self.client() as client:
             self._make_database(client, name.namespace)
             try:
                 client.createTable(self._table(name, entry))
             except Py4JJavaError as error:
-                if not _is(error, "AlreadyExistsException"):
+                if not is_problem(error, "AlreadyExistsException"):
                     raise
                 return False
         return True
@@ -125,15 +127,21 @@ class Metastore:
             into: the name that it has then.
             seen: parameters that the entry has to have still.
 
+        All partitions get the columns in the same call; their keys cannot become others.
+
         Raises:
             TargetError: if somebody else has replaced it, or the metastore does not let columns become others.
         """
-        with self._client() as client:
+        with self.client() as client:
             if seen is not None:
                 _check_unchanged(name, _found(client, name), seen)
             self._allow_types(client)
             try:
-                client.alter_table(name.namespace, name.name, self._table(into or name, entry))
+                table = self._table(into or name, entry)
+                if entry.keys:
+                    client.alter_table_with_environmentContext(name.namespace, name.name, table, self.asking("CASCADE"))
+                else:
+                    client.alter_table(name.namespace, name.name, table)
             except Py4JJavaError as error:
                 if "types incompatible" in first_line(error):
                     raise TargetError(
@@ -144,11 +152,12 @@ class Metastore:
 
     def drop(self, name: TargetName) -> None:
         """Take an entry away, and nothing else; nothing happens if there is none."""
-        with self._client() as client, _unless("NoSuchObjectException"):
+        with self.client() as client, _unless("NoSuchObjectException"):
             client.dropTable(name.namespace, name.name, False, True)
 
     @contextmanager
-    def _client(self) -> Iterator[Any]:
+    def client(self) -> Iterator[Any]:
+        """Connect for as long as the block lasts."""
         try:
             client = self._jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(self._conf)
         except Py4JJavaError as error:
@@ -207,38 +216,60 @@ class Metastore:
         try:
             client.getDatabase(name)
         except Py4JJavaError as error:
-            if not _is(error, "NoSuchObjectException"):
+            if not is_problem(error, "NoSuchObjectException"):
                 raise
             place, nothing = f"{self._warehouse}/{name}.db", self._jvm.java.util.HashMap()
             with _unless("AlreadyExistsException"):
-                client.createDatabase(self._jvm.org.apache.hadoop.hive.metastore.api.Database(name, "", place, nothing))
+                client.createDatabase(self.api.Database(name, "", place, nothing))
 
     def _table(self, name: TargetName, entry: Entry) -> Any:
-        api = self._jvm.org.apache.hadoop.hive.metastore.api
-        columns = self._jvm.java.util.ArrayList()
-        for column in entry.columns:
-            columns.add(api.FieldSchema(column.name, column.type, column.comment))
-        serde = api.SerDeInfo()
+        table = self.api.Table()
+        table.setDbName(name.namespace)
+        table.setTableName(name.name)
+        table.setSd(self.place(entry))
+        table.setPartitionKeys(self._fields(entry.keys))
+        # A managed table would be Hive's to move and to delete, from Hive 3 on also to hold transactions.
+        table.setTableType("EXTERNAL_TABLE")
+        table.setParameters(self.mapped({"EXTERNAL": "TRUE", **entry.parameters}))
+        return table
+
+    @property
+    def api(self) -> Any:
+        """The JVM's classes of what a metastore is told."""
+        return self._jvm.org.apache.hadoop.hive.metastore.api
+
+    def place(self, entry: Entry) -> Any:
+        """Return where and how files lie, as the metastore is told."""
+        serde = self.api.SerDeInfo()
         serde.setSerializationLib(entry.form.serde)
         # Where Spark looks for the files of a table that has `spark.sql.sources.provider`.
-        serde.setParameters(self._map({**entry.form.options, "serialization.format": "1", _PATH: entry.location}))
-        place = api.StorageDescriptor()
-        place.setCols(columns)
+        serde.setParameters(self.mapped({**entry.form.options, "serialization.format": "1", _PATH: entry.location}))
+        place = self.api.StorageDescriptor()
+        place.setCols(self._fields(entry.columns))
         place.setLocation(entry.location)
         place.setInputFormat(entry.form.input)
         place.setOutputFormat(entry.form.output)
         place.setSerdeInfo(serde)
-        table = api.Table()
-        table.setDbName(name.namespace)
-        table.setTableName(name.name)
-        table.setSd(place)
-        table.setPartitionKeys(self._jvm.java.util.ArrayList())
-        # A managed table would be Hive's to move and to delete, from Hive 3 on also to hold transactions.
-        table.setTableType("EXTERNAL_TABLE")
-        table.setParameters(self._map({"EXTERNAL": "TRUE", **entry.parameters}))
-        return table
+        return place
 
-    def _map(self, values: Mapping[str, str]) -> Any:
+    def listed(self, items: Iterable[Any]) -> Any:
+        """Return a list of the JVM."""
+        found = self._jvm.java.util.ArrayList()
+        for item in items:
+            found.add(item)
+        return found
+
+    def _fields(self, columns: tuple[HiveColumn, ...]) -> Any:
+        return self.listed(self.api.FieldSchema(column.name, column.type, column.comment) for column in columns)
+
+    def asking(self, word: str) -> Any:
+        """Return what goes with a call that is to do something else than by itself. Source: Hive, `StatsSetupConst`."""
+        context = self.api.EnvironmentContext()
+        context.setProperties(self.mapped({word: "true"}))
+        return context
+
+    def mapped(self, values: Mapping[str, str]) -> Any:
+        """Return a map of the JVM."""
         found = self._jvm.java.util.HashMap()
         for key, value in values.items():
             found.put(key, value)
@@ -249,9 +280,13 @@ def _found(client: Any, name: TargetName) -> Any:
     try:
         return client.getTable(name.namespace, name.name)
     except Py4JJavaError as error:
-        if _is(error, "NoSuchObjectException"):
+        if is_problem(error, "NoSuchObjectException"):
             return None
         raise
+
+
+def _columns_of(fields: Any) -> tuple[HiveColumn, ...]:
+    return tuple(HiveColumn(it.getName(), it.getType(), it.getComment()) for it in fields)
 
 
 def _form_of(place: Any) -> Form:
@@ -280,9 +315,10 @@ def _unless(problem: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        if not _is(error, problem):
+        if not is_problem(error, problem):
             raise
 
 
-def _is(error: Py4JJavaError, problem: str) -> bool:
+def is_problem(error: Py4JJavaError, problem: str) -> bool:
+    """Tell whether what the JVM threw is of a class, given without its package."""
     return bool(error.java_exception.getClass().getSimpleName() == problem)

@@ -2,52 +2,58 @@
 
 A table's files have exactly its columns, and a commit writes all of them anew, into a folder of their own, which the
 metastore's entry then names. So every change of columns and rows is one step for readers, and a batch costs what the
-table is large.
+table is large. Of a table with partitions those are written that a batch touches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import PARQUET, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable, Step
+from cdc_sync.migrate.migration import (
+    AlterTable,
+    Backfill,
+    CreateTable,
+    JoinValues,
+    Migration,
+    Repartition,
+    RewriteTable,
+    Step,
+)
 from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.spark.columns import DELETED, value_column
+from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.session import activate
-from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.types import literal
 from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.files import Files
-from cdc_sync.targets.keyless import Writer, write_whole_rows
 from cdc_sync.targets.metastore import Metastore
-from cdc_sync.targets.parquet_rows import held, merged, new_rows, said_of, without
+from cdc_sync.targets.parquet_partitions import divided_by, still_divided
+from cdc_sync.targets.parquet_rows import held, said_of, value_of
 from cdc_sync.targets.parquet_schema import held_type, table_struct
+from cdc_sync.targets.parquet_snapshot import Snapshot, following
 from cdc_sync.targets.parquet_stamp import Kept, Stamp, names_of
-from cdc_sync.targets.parquet_table import ParquetTable, Snapshot
+from cdc_sync.targets.parquet_table import ParquetTable
+from cdc_sync.targets.parquet_write import write_batch
 from cdc_sync.targets.past import states
 from cdc_sync.targets.place import held_target
 from cdc_sync.targets.rows import converted_rows
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
-
-_KEPT_COMMITS = 1000
-"""So many commits later the state before a rewrite is given up: it is a copy of the table."""
 
 
 class ParquetTarget:
@@ -61,6 +67,7 @@ class ParquetTarget:
         """
         self._config = config
         self._spark = spark
+        self._tidied: set[TargetName] = set()
         activate(spark)
         try:
             self._files = Files(spark, config.catalog.warehouse)
@@ -89,6 +96,8 @@ class ParquetTarget:
             mode=stamp.mode,
             size=stamp.size,
             kept=None if kept is None else kept.version,
+            partitioning=stamp.partitioning,
+            partition_by=stamp.partition_by,
         )
 
     def migrate(
@@ -105,39 +114,47 @@ class ParquetTarget:
     ) -> None:
         table, schema = self.table(name), migration.schema
         if isinstance(step, CreateTable):
-            struct = table_struct(step.schema, step.mode)
-            columns = names_of(step.schema)
-            table.create(Stamp(version=migration.version, mode=step.mode, columns=columns, struct=struct))
+            struct, columns = table_struct(step.schema, step.mode), names_of(step.schema)
+            stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, struct=struct)
+            table.create(stamp if step.partitioning is None else divided_by(stamp, step.partitioning, step.schema))
             return
-        now = _present(table)
+        now = _to_change(table)
         if isinstance(step, Backfill):
             self._backfill(table, now, step, progress)
+            return
+        if isinstance(step, Repartition):
+            self._divide(table, now, divided_by(following(now), step.after, schema))
             return
         if now.stamp.version == migration.version:
             return
         mode = now.stamp.mode
         after = replace(
-            _following(now), version=migration.version, columns=names_of(schema), struct=table_struct(schema, mode)
+            following(now), version=migration.version, columns=names_of(schema), struct=table_struct(schema, mode)
         )
         match step:
             case JoinValues():
                 self._join(table, now, step, said.get(step.into))
             case AlterTable(steps=steps):
+                after = still_divided(after, steps, schema)
                 changes = tuple(change for _, change in steps)
                 if now.stamp.progress is not None and rewrites(changes, PARQUET, schema, mode):
                     rewrite = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
                     self._rewrite(table, now, after, rewrite, schema)
                 else:
                     table.restamp(now, after)
-            case RewriteTable():
-                kept = Kept(reference=now.reference, version=step.version, number=now.stamp.number + 1)
+            case RewriteTable(steps=steps):
+                after = still_divided(after, steps, schema)
+                number = now.stamp.number + 1
+                kept = Kept(
+                    reference=now.reference, version=step.version, number=number, partitioned=now.is_partitioned
+                )
                 self._rewrite(table, now, replace(after, progress=progress, kept=kept), step, schema)
 
     def roll_back(self, name: TargetName) -> bool:
         """Name the folder of before the last rewrite again."""
         with _telling("roll back", name):
             table = self.table(name)
-            now = _present(table)
+            now = _to_change(table)
             kept = now.stamp.kept
             then = None if kept is None else table.at(now.folder, kept.reference)
             if then is None:
@@ -146,39 +163,25 @@ class ParquetTarget:
         return True
 
     def write(self, name: TargetName, batch: Batch) -> None:
-        """Write all rows anew, the batch's among them, and the marker beside them."""
+        """Write anew all rows of the table, or of the partitions that the batch touches, and the marker beside them."""
         batch = replace(batch, schema=held_schema(batch.schema, PARQUET.columns))
         with _telling("write", name):
             table = self.table(name)
-            now = _present(table)
-            struct = now.stamp.struct
-
-            def commit(rows: DataFrame) -> None:
-                table.commit(now, replace(_following(now), progress=batch.progress), rows)
-
-            def append(rows: DataFrame) -> None:
-                commit(table.rows(now).unionByName(new_rows(rows, batch.schema, struct)))
-
-            if batch.append or batch.mode == "append":
-                append(batch.rows)
-            elif batch.schema.primary_key:
-                commit(merged(batch, table.rows(now), struct))
-            else:
-                self._write_whole_rows(name, batch, table.rows(now), append, commit)
+            write_batch(name, table, _to_change(table), batch)
 
     def truncate(self, name: TargetName, progress: Progress) -> None:
         """Name an empty folder."""
         with _telling("empty", name):
             table = self.table(name)
-            now = _present(table)
-            table.commit(now, replace(_following(now), progress=progress), None)
+            now = _to_change(table)
+            table.commit(now, replace(following(now), progress=progress), None)
 
     def mark(self, name: TargetName, progress: Progress) -> None:
         """Say something else of the same files."""
         with _telling("mark", name):
             table = self.table(name)
-            now = _present(table)
-            table.restamp(now, replace(_following(now), progress=progress))
+            now = _to_change(table)
+            table.restamp(now, replace(following(now), progress=progress))
 
     def drop(self, name: TargetName) -> None:
         """Take the table away from readers, then delete its files."""
@@ -207,7 +210,7 @@ class ParquetTarget:
             rows = table.rows(then)
             if commit is not None and commit.progress is None:
                 rows = rows.where(F.lit(False))
-            return rows.select(*(_selected(then.stamp, column) for column in columns))
+            return rows.select(*(value_of(then.stamp, column) for column in columns))
 
     def commits(self, name: TargetName, limit: int) -> tuple[Commit, ...]:
         """Return the states whose folders are kept."""
@@ -234,13 +237,25 @@ class ParquetTarget:
             warehouse=self._warehouse,
             properties=self._config.table_properties,
             kept_states=self._config.kept_states,
+            tidied=self._tidied,
         )
 
     def _rewrite(
         self, table: ParquetTable, now: Snapshot, after: Stamp, step: RewriteTable, schema: InternalSchema
     ) -> None:
         rows = converted_rows(table.rows(now), step, schema, metadata_names(after.mode))
-        table.commit(now, after, held(rows, after.struct))
+        table.commit(now, after, held(rows, after.struct), as_many=True)
+
+    def _divide(self, table: ParquetTable, now: Snapshot, after: Stamp) -> None:
+        """Bring the rows to other partitions, or say only that they are divided as another text has it."""
+        if now.stamp.partition_by == after.partition_by:
+            return
+        if set(now.stamp.partitioning.fields) == set(after.partitioning.fields):
+            table.restamp(now, replace(following(now), partition_by=after.partition_by))
+        elif now.stamp.progress is None:
+            table.commit(now, after, None)
+        else:
+            table.commit(now, after, held(table.rows(now), after.struct), as_many=True)
 
     def _backfill(self, table: ParquetTable, now: Snapshot, step: Backfill, progress: Progress) -> None:
         # All columns of one step are new, so they are NULL in exactly the rows that are not filled yet.
@@ -250,7 +265,7 @@ class ParquetTarget:
             for column in step.columns
         }
         rows = held(table.rows(now), now.stamp.struct, values)
-        table.commit(now, replace(_following(now), progress=progress), rows)
+        table.commit(now, replace(following(now), progress=progress), rows)
 
     def _join(self, table: ParquetTable, now: Snapshot, step: JoinValues, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
@@ -269,24 +284,7 @@ class ParquetTarget:
         else:
             return
         progress = marker_after_join(now.stamp.progress, step.version)
-        table.commit(now, replace(_following(now), struct=struct, progress=progress), rows)
-
-    def _write_whole_rows(
-        self,
-        name: TargetName,
-        batch: Batch,
-        rows: DataFrame,
-        append: Callable[[DataFrame], None],
-        commit: Callable[[DataFrame], None],
-    ) -> None:
-        schema, struct = batch.schema, rows.schema
-
-        def merge(source: DataFrame) -> None:
-            gone, added = source.where(F.col(DELETED)), source.where(~F.col(DELETED))
-            commit(without(rows, gone, schema).unionByName(new_rows(added, schema, struct)))
-
-        present = self.read(name, schema, [column.id for column in schema.columns])
-        write_whole_rows(name, batch, present, Writer(append=append, merge=merge))
+        table.commit(now, replace(following(now), struct=struct, progress=progress), rows)
 
 
 _VERBS: Mapping[type[Step], str] = {
@@ -295,6 +293,7 @@ _VERBS: Mapping[type[Step], str] = {
     AlterTable: "migrate",
     RewriteTable: "rewrite",
     Backfill: "back-fill",
+    Repartition: "partition",
 }
 
 
@@ -314,15 +313,7 @@ def _present(table: ParquetTable) -> Snapshot:
     return now
 
 
-def _following(now: Snapshot) -> Stamp:
-    """Return what the next state says unless something changes it."""
-    kept = now.stamp.kept
-    if kept is not None and now.stamp.number - kept.number >= _KEPT_COMMITS:
-        kept = None
-    return replace(now.stamp, kept=kept)
-
-
-def _selected(stamp: Stamp, column: Column) -> SparkColumn:
-    name = stamp.columns.get(column.id)
-    value = literal(column.initial, column.type) if name is None else F.col(quoted(name)).cast(to_spark(column.type))
-    return value.alias(value_column(column.id))
+def _to_change(table: ParquetTable) -> Snapshot:
+    """Return the present state; what a crash left half done is ended before."""
+    table.settle()
+    return _present(table)

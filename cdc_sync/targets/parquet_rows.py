@@ -9,12 +9,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from cdc_sync.quote import quoted
+from cdc_sync.schema.internal import Column as SchemaColumn
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
-from cdc_sync.spark.types import to_spark
+from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
+from cdc_sync.targets.parquet_stamp import Stamp
 
 _THERE, _GIVEN = "there", "given"
 """Of a row of the join: whether the table has it, whether the batch has it."""
@@ -40,6 +42,13 @@ def held(rows: DataFrame, struct: StructType, values: Mapping[str, Column] | Non
 def new_rows(rows: DataFrame, schema: InternalSchema, struct: StructType) -> DataFrame:
     """Return rows of `value_column(id)` (and a changelog's own) as the table holds them."""
     return held(rows, struct, {column.name: F.col(value_column(column.id)) for column in schema.columns})
+
+
+def value_of(stamp: Stamp, column: SchemaColumn) -> Column:
+    """Return `value_column(id)` of a column; in rows of a state that did not have it, that is its initial value."""
+    name = stamp.columns.get(column.id)
+    value = literal(column.initial, column.type) if name is None else F.col(quoted(name)).cast(to_spark(column.type))
+    return value.alias(value_column(column.id))
 
 
 def merged(batch: Batch, table: DataFrame, struct: StructType) -> DataFrame:

@@ -91,15 +91,30 @@ def _comment(text: str | None) -> str | None:
     return text if text is None or len(text) <= _LONGEST_COMMENT else f"{text[: _LONGEST_COMMENT - 1]}…"
 
 
-def spark_parameters(struct: T.StructType, provider: str = "parquet") -> dict[str, str]:
+def spark_parameters(
+    struct: T.StructType, provider: str = "parquet", keys: T.StructType | None = None
+) -> dict[str, str]:
     """Return the table's parameters by which Spark knows upper and lower case, and moments without a zone.
 
     Source: Spark's `HiveExternalCatalog`, `DATASOURCE_SCHEMA`, read by every line from 2.0 to 4.
+
+    Args:
+        keys: what the table is partitioned by; Spark then asks the metastore for its partitions.
     """
+    named = [] if keys is None else keys.fieldNames()
+    divided = {}
+    if keys is not None and named:
+        struct = T.StructType([*struct.fields, *keys.fields])
+        divided = {
+            "spark.sql.partitionProvider": "catalog",
+            "spark.sql.sources.schema.numPartCols": str(len(named)),
+            **{f"spark.sql.sources.schema.partCol.{number}": name for number, name in enumerate(named)},
+        }
     text = struct.json()
     parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
     return {
         "spark.sql.sources.provider": provider,
         "spark.sql.sources.schema.numParts": str(len(parts)),
         **{f"spark.sql.sources.schema.part.{number}": part for number, part in enumerate(parts)},
+        **divided,
     }

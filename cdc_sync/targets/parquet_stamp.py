@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 from pyspark.sql import types as T
 
@@ -16,6 +17,14 @@ from cdc_sync.errors import TargetError
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.progress import Progress, parse_progress
 from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning, PartitioningError
+
+Values: TypeAlias = tuple[str, ...]
+"""One text for each key of a partitioned table, in order, as the metastore has them."""
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What stands there for NULL, and for a text without characters. Source: Hive, `hive.exec.default.partition.name`."""
+_FORMAT, _FORMAT_OF_PARTITIONS = 1, 2
+"""A program that knows no partitions must not take the files of one for the table's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +34,16 @@ class Past:
     Attributes:
         reference: `<folder>/<stamp's file>`, below the table's own folder.
         marker: the text of its progress, None before anything was written.
+        partitioned: its files lie in folders of partitions, which its stamp names.
     """
 
     reference: str
     marker: str | None
+    partitioned: bool = False
 
     @property
     def folder(self) -> str:
-        """The folder of its data files."""
+        """The folder of its stamp, and of all its data files if it has no partitions."""
         return self.reference.partition("/")[0]
 
 
@@ -44,11 +55,43 @@ class Kept:
         reference: as in `Past`.
         version: of the schema it has.
         number: of the commit that rewrote it.
+        partitioned: as in `Past`.
     """
 
     reference: str
     version: int
     number: int
+    partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A column of the metastore's that tells partitions apart, which no file has.
+
+    Attributes:
+        name: its own.
+        type: its own.
+        sql: how it is computed from a row. It is kept, so that rows are looked for where they were put.
+    """
+
+    name: str
+    type: T.DataType
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFiles:
+    """The files of one partition.
+
+    Attributes:
+        values: one text for each key, as the metastore has them.
+        folder: below the table's own folder; a newer state has it too, unless it changed a row of the partition.
+        size: bytes.
+    """
+
+    values: Values
+    folder: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +108,10 @@ class Stamp:
         progress: what the rows contain, None before anything was written.
         kept: the state that `Target.roll_back` leads to.
         past: earlier states that can be read, newest first.
+        partitioning: what the rows are divided by, in the names of `columns`.
+        partition_by: the configured text that this was brought to, less what a column took with it that is gone.
+        keys: what tells partitions apart; none if nothing is divided.
+        partitions: where rows are, if there are keys; in any order.
     """
 
     version: int
@@ -76,16 +123,25 @@ class Stamp:
     progress: Progress | None = None
     kept: Kept | None = None
     past: tuple[Past, ...] = ()
+    partitioning: Partitioning = UNPARTITIONED
+    partition_by: str | None = None
+    keys: tuple[Key, ...] = ()
+    partitions: tuple[PartFiles, ...] = ()
 
     @property
     def marker(self) -> str | None:
         """The text of the progress."""
         return None if self.progress is None else self.progress.to_text()
 
+    @property
+    def key_struct(self) -> T.StructType:
+        """The keys, as Spark has columns."""
+        return T.StructType([T.StructField(key.name, key.type) for key in self.keys])
+
     def to_text(self) -> str:
         """Return the file's content."""
-        data = {
-            "format": 1,
+        data: dict[str, Any] = {
+            "format": _FORMAT_OF_PARTITIONS if self.keys else _FORMAT,
             "version": self.version,
             "mode": self.mode,
             "number": self.number,
@@ -93,9 +149,14 @@ class Stamp:
             "struct": json.loads(self.struct.json()),
             "size": self.size,
             "progress": self.marker,
-            "kept": None if self.kept is None else asdict(self.kept),
-            "past": [asdict(state) for state in self.past],
+            "kept": None if self.kept is None else _said(self.kept),
+            "past": [_said(state) for state in self.past],
         }
+        if self.partition_by is not None:
+            data["partition_by"] = self.partition_by
+            data["partitioning"] = str(self.partitioning)
+            data["keys"] = [[key.name, json.loads(key.type.json()), key.sql] for key in self.keys]
+            data["partitions"] = [[list(it.values), it.folder, it.size] for it in self.partitions]
         return json.dumps(data, separators=(",", ":"))
 
 
@@ -107,7 +168,7 @@ def parse_stamp(text: str) -> Stamp:
     """
     try:
         data = json.loads(text)
-        if data["format"] != 1:
+        if data["format"] not in (_FORMAT, _FORMAT_OF_PARTITIONS):
             raise TargetError(f"Cannot read the table's stamp: format {data['format']} is later than this program")
         return Stamp(
             version=data["version"],
@@ -119,9 +180,41 @@ def parse_stamp(text: str) -> Stamp:
             progress=None if data["progress"] is None else parse_progress(data["progress"]),
             kept=None if data["kept"] is None else Kept(**data["kept"]),
             past=tuple(Past(**state) for state in data["past"]),
+            **_partitions(data),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (PartitioningError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TargetError(f"Cannot read the table's stamp {text[:200]!r}: {error}") from error
+
+
+def _said(state: Past | Kept) -> dict[str, Any]:
+    """Return what is written down of a state; nothing of partitions where there are none."""
+    said = asdict(state)
+    return said if state.partitioned else {key: value for key, value in said.items() if key != "partitioned"}
+
+
+def _partitions(data: Mapping[str, Any]) -> dict[str, Any]:
+    if "partition_by" not in data:
+        return {}
+    texts = [data["partitioning"]] if data["partitioning"] else []
+    return {
+        "partition_by": data["partition_by"],
+        "partitioning": Partitioning.parse(texts),
+        "keys": tuple(Key(name=name, type=_type(type_), sql=sql) for name, type_, sql in data["keys"]),
+        "partitions": tuple(
+            PartFiles(values=tuple(values), folder=folder, size=size) for values, folder, size in data["partitions"]
+        ),
+    }
+
+
+def _type(data: Any) -> T.DataType:
+    return T.StructType.fromJson({"fields": [{"name": "it", "type": data, "nullable": True, "metadata": {}}]})[
+        "it"
+    ].dataType
+
+
+def number_of(reference: str) -> int:
+    """Return the number of the commit that a reference is of."""
+    return int(reference.partition("/_cdc_sync-")[2].partition("-")[0])
 
 
 def names_of(schema: InternalSchema) -> dict[int, str]:

@@ -3,13 +3,15 @@
 `<warehouse>/<database>.db/<table>-<random>/<commit>-<random>/` holds the data files of a state. A commit writes a new
 folder, or other columns over the folder that is there, and then replaces the entry, in one call: location, columns and
 stamp together. Whoever asks the metastore finds the state before or the state after.
+
+Of a table with partitions a commit writes those whose rows change, and `parquet_entries` makes them the present ones.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
@@ -20,50 +22,17 @@ from cdc_sync.naming import TargetName
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Entry, Metastore
-from cdc_sync.targets.parquet_schema import hive_columns, spark_parameters
-from cdc_sync.targets.parquet_stamp import Past, Stamp, parse_stamp, remembered
+from cdc_sync.targets.metastore_partitions import values_of
+from cdc_sync.targets.parquet_entries import FOLDER, TABLE, Entries
+from cdc_sync.targets.parquet_leftovers import let_go
+from cdc_sync.targets.parquet_partitions import divided
+from cdc_sync.targets.parquet_snapshot import Snapshot
+from cdc_sync.targets.parquet_stamp import PartFiles, Stamp, Values, parse_stamp, remembered
 from cdc_sync.targets.past import Beginning, Lineage
 from cdc_sync.targets.past import Entry as Commit
 
-STAMP = "cdc_sync.stamp"
-"""The table's parameter that says which state it has, as `Past.reference`; no two states have the same."""
-FOLDER = "cdc_sync.folder"
-"""The one that names the table's own folder, in which those of its states lie."""
-_TABLE = "cdc_sync.table"
-"""The one that holds the table's name as it is written: the metastore folds it to lower case."""
-_VERSION, _MODE = "cdc_sync.schema-version", "cdc_sync.mode"
 _LEAVING = "__dropping"
 """What is put behind the name of a table whose files are being deleted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A state of a table.
-
-    Attributes:
-        folder: the table's own.
-        reference: of the state, as in `Past`.
-        stamp: what it says.
-    """
-
-    folder: str
-    reference: str
-    stamp: Stamp
-
-    @property
-    def location(self) -> str:
-        """The folder of its data files."""
-        return f"{self.folder}/{self.data}"
-
-    @property
-    def data(self) -> str:
-        """The name of that folder."""
-        return self.reference.partition("/")[0]
-
-    @property
-    def as_past(self) -> Past:
-        """The state as those after it remember it."""
-        return Past(reference=self.reference, marker=self.stamp.marker)
 
 
 class ParquetTable:
@@ -79,7 +48,13 @@ class ParquetTable:
         warehouse: str,
         properties: Mapping[str, str],
         kept_states: int,
+        tidied: set[TargetName],
     ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            tidied: tables that this process looked through for what crashes of others left; of all threads.
+        """
         self.name = name
         self._spark = spark
         self._metastore = metastore
@@ -87,6 +62,8 @@ class ParquetTable:
         self._warehouse = warehouse
         self._properties = dict(properties)
         self._kept_states = kept_states
+        self._tidied = tidied
+        self._entries = Entries(name=name, metastore=metastore, files=files, properties=properties)
 
     def snapshot(self) -> Snapshot | None:
         """Return the present state; None if there is no table, or one that is not ours.
@@ -94,10 +71,10 @@ class ParquetTable:
         Raises:
             TargetError: if the name is another table's that differs only in case, or the stamp is not there.
         """
-        entry = self.entry()
-        if entry is None or STAMP not in entry.parameters:
+        present = self._entries.present()
+        if present is None:
             return None
-        folder, reference = entry.parameters[FOLDER], entry.parameters[STAMP]
+        folder, reference = present
         found = self.at(folder, reference)
         if found is None:
             raise TargetError(
@@ -112,23 +89,32 @@ class ParquetTable:
         Raises:
             TargetError: if it is one of ours whose name differs only in case.
         """
-        found = self._metastore.entry(self.name)
-        holder = str(self.name) if found is None else found.parameters.get(_TABLE, str(self.name))
-        if holder != str(self.name):
-            raise TargetError(
-                f"Cannot use {self.name}: to the metastore it is the same as {holder}, which differs only in case; "
-                "give one of them another target"
-            )
-        return found
+        return self._entries.entry()
+
+    def settle(self) -> None:
+        """End what a crash left half done; every change of a table begins with it."""
+        self._entries.settle()
 
     def at(self, folder: str, reference: str) -> Snapshot | None:
         """Return a state of the table whose own folder is given, None if it is not kept any more."""
         text = self._files.read(f"{folder}/{reference}")
         return None if text is None else Snapshot(folder=folder, reference=reference, stamp=parse_stamp(text))
 
-    def rows(self, snapshot: Snapshot) -> DataFrame:
-        """Return the rows of a state, with its columns; one that the files are older than reads NULL."""
-        return self._spark.read.schema(snapshot.stamp.struct).parquet(snapshot.location)
+    def rows(self, snapshot: Snapshot, only: frozenset[Values] | None = None) -> DataFrame:
+        """Return the rows of a state, with its columns; one that the files are older than reads NULL.
+
+        Args:
+            only: the partitions to read, those that there are of them; None stands for all.
+        """
+        stamp = snapshot.stamp
+        if not stamp.keys:
+            return self._spark.read.schema(stamp.struct).parquet(snapshot.location)
+        read = [it for it in stamp.partitions if only is None or it.values in only]
+        if not read:
+            return self._spark.createDataFrame([], stamp.struct)
+        # Nothing is read out of the names of folders: all that is of the table stands in its files.
+        reader = self._spark.read.schema(stamp.struct).option("recursiveFileLookup", True)
+        return reader.parquet(*(f"{snapshot.folder}/{it.folder}" for it in read))
 
     def lineage(self, now: Snapshot) -> Lineage:
         """Return the states that can be read, newest first."""
@@ -144,24 +130,41 @@ class ParquetTable:
             return
         folder = f"{self._warehouse}/{self.name.namespace}.db/{self.name.name}-{uuid.uuid4().hex[:12]}"
         made = self._written(folder, None, stamp)
-        if self._metastore.create(self.name, self._entry(made)):
+        if self._entries.create(made):
             return
         # A server that makes an entry and does not hear its own database tries again, and then finds this very entry.
         there = self._metastore.entry(self.name)
         if there is None or there.parameters.get(FOLDER) != folder:
             self._files.delete(folder)
 
-    def commit(self, now: Snapshot, stamp: Stamp, rows: DataFrame | None) -> None:
+    def commit(
+        self,
+        now: Snapshot,
+        stamp: Stamp,
+        rows: DataFrame | None,
+        only: frozenset[Values] | None = None,
+        *,
+        as_many: bool = False,
+    ) -> None:
         """Replace all rows, columns and stamp in one step.
 
         Args:
             now: the present state.
-            stamp: of the one after; its number, size and past are filled in here.
+            stamp: of the one after; its number, size, past and partitions are filled in here.
             rows: with the columns of `stamp.struct`; none are left if it is None.
+            only: the partitions whose rows are replaced, and the only ones that `rows` may have rows of; the others
+                stay. None stands for all.
+            as_many: count what was written before it becomes the table: there must be as many rows as before.
+
+        Raises:
+            TargetError: if there is a row of another partition, or not as many; nothing is changed then.
         """
         number = now.stamp.number + 1
         past = remembered((now.as_past, *now.stamp.past), self._kept_states - 1)
-        made = self._written(now.folder, rows, replace(stamp, number=number, past=past))
+        staying = () if only is None else tuple(it for it in now.stamp.partitions if it.values not in only)
+        made = self._written(now.folder, rows, replace(stamp, number=number, past=past), staying)
+        if as_many:
+            self._check_count(now, made)
         self._replace(now, made)
 
     def restamp(self, now: Snapshot, stamp: Stamp, *, data: str | None = None) -> None:
@@ -185,6 +188,8 @@ class ParquetTable:
         """Give the table another name, which readers do not look for, then delete its files and that entry."""
         leaving = replace(self.name, name=f"{self.name.name}{_LEAVING}")
         self._end_drop(leaving)
+        self.settle()
+        self._entries.clear()
         entry = self.entry()
         if entry is not None:
             if FOLDER not in entry.parameters:
@@ -194,12 +199,14 @@ class ParquetTable:
 
     def archive(self, into: TargetName) -> None:
         """Give the table another name; its files stay where they are."""
+        self.settle()
         entry = self.entry()
         if entry is None:
             return
         if self._metastore.entry(into) is not None:
             raise TargetError(f"Cannot archive {self.name}: table {into} exists")
-        named = replace(entry, parameters={**entry.parameters, _TABLE: str(into)})
+        self._entries.clear()
+        named = replace(entry, parameters={**entry.parameters, TABLE: str(into)})
         self._metastore.replace(self.name, named, into=into)
 
     def _end_drop(self, leaving: TargetName) -> None:
@@ -208,15 +215,41 @@ class ParquetTable:
             self._files.delete(entry.parameters[FOLDER])
             self._metastore.drop(leaving)
 
-    def _written(self, folder: str, rows: DataFrame | None, stamp: Stamp) -> Snapshot:
+    def _written(
+        self, folder: str, rows: DataFrame | None, stamp: Stamp, staying: tuple[PartFiles, ...] = ()
+    ) -> Snapshot:
         """Write a folder that nobody knows of yet."""
         data = f"{stamp.number:08}-{uuid.uuid4().hex[:8]}"
         location = f"{folder}/{data}"
         if rows is None:
             self._files.make(location)
-            return self._stamped(folder, data, replace(stamp, size=0))
-        rows.write.options(**self._properties).parquet(location)
-        return self._stamped(folder, data, replace(stamp, size=self._files.size(location)))
+            return self._stamped(folder, data, replace(stamp, size=0, partitions=()))
+        if not stamp.keys:
+            rows.write.options(**self._properties).parquet(location)
+            return self._stamped(folder, data, replace(stamp, size=self._files.size(location), partitions=()))
+        divided(rows, stamp).write.options(**self._properties).partitionBy(*(key.name for key in stamp.keys)).parquet(
+            location
+        )
+        self._files.make(location)
+        written = tuple(
+            PartFiles(values=values_of(path), folder=f"{data}/{path}", size=size)
+            for path, size in sorted(self._files.sizes(location).items())
+        )
+        strangers = {it.values for it in written} & {it.values for it in staying}
+        if strangers:
+            raise TargetError(f"Cannot write {self.name}: rows of partition {min(strangers)} were not looked for")
+        partitions = (*staying, *written)
+        size = sum(it.size for it in partitions)
+        return self._stamped(folder, data, replace(stamp, size=size, partitions=partitions))
+
+    def _check_count(self, before: Snapshot, after: Snapshot) -> None:
+        """Compare states of the same rows by the counts in their files."""
+        wanted, found = self.rows(before).count(), self.rows(after).count()
+        if wanted != found:
+            raise TargetError(
+                f"Cannot rewrite {self.name}: {found} rows were written in {after.location}, and there are {wanted}; "
+                "readers find the table as it was; look at the files of both"
+            )
 
     def _stamped(self, folder: str, data: str, stamp: Stamp) -> Snapshot:
         file = f"_cdc_sync-{stamp.number}-{uuid.uuid4().hex[:8]}.json"
@@ -224,38 +257,22 @@ class ParquetTable:
         self._files.write(f"{folder}/{made.reference}", stamp.to_text())
         return made
 
-    def _entry(self, snapshot: Snapshot) -> Entry:
-        stamp = snapshot.stamp
-        own = {
-            STAMP: snapshot.reference,
-            FOLDER: snapshot.folder,
-            _TABLE: str(self.name),
-            _VERSION: str(stamp.version),
-            _MODE: stamp.mode,
-        }
-        parameters = self._properties | spark_parameters(stamp.struct) | own
-        return Entry(location=snapshot.location, columns=hive_columns(stamp.struct), parameters=parameters)
-
     def _replace(self, before: Snapshot, after: Snapshot) -> None:
-        """Make a state the present one, and let go of folders that no state needs."""
+        """Make a state the present one, and let go of files that no state needs."""
         try:
-            self._metastore.replace(self.name, self._entry(after), seen={STAMP: before.reference})
+            self._entries.replace(before, after)
         except Py4JJavaError:
             # The reply may have been lost, not the call.
-            entry = self.entry()
-            if entry is None or entry.parameters.get(STAMP) != after.reference:
+            if self._entries.present() != (after.folder, after.reference):
                 raise
-        self._let_go(before, after)
-
-    def _let_go(self, before: Snapshot, after: Snapshot) -> None:
-        """Delete folders, but those that can be read again and the one that whoever reads now may have been given."""
-        stamp = after.stamp
-        needed = {before.data, after.data, *(state.folder for state in stamp.past)}
-        if stamp.kept is not None:
-            needed.add(stamp.kept.reference.partition("/")[0])
+            self.settle()
+        thorough = after.is_partitioned and self.name not in self._tidied
         try:
-            for name in self._files.children(after.folder) - needed:
-                self._files.delete(f"{after.folder}/{name}")
+            if thorough:
+                self._entries.clear()
+            self._entries.drop_partitions(after)
+            let_go(self._files, before, after, self.at, thorough=thorough)
+            self._tidied.add(self.name)
         except (Py4JJavaError, TargetError) as error:
             # The commit is made; the next one tries again.
             get_logger().warning("files of earlier states stay", table=str(self.name), error=first_line(error))

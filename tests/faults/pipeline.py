@@ -127,13 +127,28 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         return pa.table({name: [row[name] for row in rows] for name in names})
 
     def read_parquet(self, table: TableId) -> Any:
-        """What lies in the folder that the metastore names."""
+        """What lies in the folders that the metastore names."""
+        places = [place.removeprefix("file:") for place in self.places_of_parquet(table).values()]
+        found = [pq.read_table(place) for place in places if any(Path(place).glob("*.parquet"))]
+        return pa.concat_tables(found)
+
+    def places_of_parquet(self, table: TableId) -> dict[str, str]:
+        """The table's folder under "", or that of each partition under its name."""
         session = SparkSession.getActiveSession()
         assert session is not None
         target = ParquetTarget(config=self.config.target, spark=session)
         entry = target.table(TargetName(namespace=table.schema, name=table.table)).entry()
         assert entry is not None
-        return pq.read_table(entry.location.removeprefix("file:"))
+        if not entry.keys:
+            return {"": entry.location}
+        names = [key.name.removeprefix(DERIVED_PREFIX) for key in entry.keys]
+        with target._metastore.client() as client:
+            return {
+                ", ".join(f"{name}={value}" for name, value in zip(names, it.getValues(), strict=True)): str(
+                    it.getSd().getLocation()
+                )
+                for it in client.listPartitions(table.schema, table.table, -1)
+            }
 
     def commits(self, *tables: SourceTable) -> list[str]:
         """The newest metadata file of each table: another one for every commit of any kind."""

@@ -17,6 +17,7 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -162,6 +163,50 @@ def test_rows_of_a_delta_table_are_divided_anew_and_follow_its_columns(
     assert run() == ["value_region", "bucket4_id"]
     table.update({"id": 3}, region="newer")
     run()
+    assert lake.statuses()["orders"].warnings == ()
+
+
+@pytest.mark.parquet
+def test_partitions_of_a_parquet_table_follow_the_configuration_and_the_columns(
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, sent = orders("hive"), 0
+    lake = pipeline("hive", format="parquet")
+
+    def run() -> set[str]:
+        nonlocal sent
+        produce(table.topic, table.records[sent:])
+        sent = len(table.records)
+        lake.run()
+        assert_rows(lake, table)
+        return {name.replace("__HIVE_DEFAULT_PARTITION__", "NULL") for name in lake.places_of_parquet(table.id)}
+
+    for number in range(4):
+        table.insert(id=number, region=("a", "")[number % 2])
+    assert run() == {""}
+
+    lake = by(lake, "[region]")
+    spark()
+    (planned,) = commands.plan(lake.config).tables
+    assert [step.cost for step in planned.steps] == ["rewrite"]
+    fail_once(monkeypatch, ParquetTarget)
+    assert run() == {"value_region=a", "value_region=NULL"}
+
+    table.rename_column("region", "zone")
+    table.update({"id": 1}, zone="c")
+    table.delete({"id": 2})
+    assert run() == {"value_zone=a", "value_zone=c", "value_zone=NULL"}
+    table.drop_column("zone")
+    table.update({"id": 3})
+    assert run() == {""}
+    (warning,) = lake.statuses()["orders"].warnings
+    assert warning.startswith("partition_by names region, and the table has no column 'region'; the target stays")
+
+    table.add_column(column("region", TEXT))
+    table.insert(id=9, region="new")
+    assert run() == {"value_region=new", "value_region=NULL"}
+    table.update({"id": 3}, region="newer")
+    assert run() == {"value_region=new", "value_region=newer", "value_region=NULL"}
     assert lake.statuses()["orders"].warnings == ()
 
 

@@ -1,7 +1,7 @@
 """Parquet tables that a Hive metastore names: asked over thrift, files read by Arrow.
 
 The metastore is a server of its own, for the embedded one serves the job's process alone. An entry says a table's
-columns twice, in Hive's words and in Spark's, and its files a third time; they have to agree.
+columns twice, in Hive's words and in Spark's, its partitions do again, and its files do; they have to agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import NoSuchObjectException
@@ -43,18 +43,36 @@ class ParquetLake:
         with self._client() as client:
             try:
                 entry = client.get_table(namespace, name)
+                places = self._places(client, entry)
             except NoSuchObjectException:
                 return None
         columns = _columns(entry)
-        folder = Path(unquote(urlsplit(entry.sd.location).path))
-        # A folder that is gone is one that the metastore does not name any more.
-        files = [file for file in folder.iterdir() if file.suffix == ".parquet" and file.name[0] not in "._"]
-        rows = [row for file in files for row in rows_of(file, columns, widened=_NOTHING)]
+        rows = [row for file in _files(places) for row in rows_of(file, columns, widened=_NOTHING)]
         names = {name: source_name(name) for name in columns}
         return Table(
             columns=tuple((names[name], type_) for name, type_ in columns.items()),
             rows=[{names[name]: value for name, value in row.items()} for row in rows],
         )
+
+    def partitions(self, place: Place) -> dict[tuple[str, ...], Path]:
+        """Return where the rows of each partition lie."""
+        namespace, name = (held(part).lower() for part in place)
+        with self._client() as client:
+            found = client.get_partitions(namespace, name, -1)
+        return {tuple(it.values): _folder(it.sd.location) for it in found}
+
+    def _places(self, client: Client, entry: Any) -> list[Path]:
+        """Return the folders of a table, all of which the metastore tells in one call."""
+        if not entry.partitionKeys:
+            return [_folder(entry.sd.location)]
+        found = client.get_partitions(entry.dbName, entry.tableName, -1)
+        if client.get_table(entry.dbName, entry.tableName) != entry:
+            raise FileNotFoundError("the table has become another one meanwhile")
+        told = [(column.name, column.type) for column in entry.sd.cols]
+        for it in found:
+            if [(column.name, column.type) for column in it.sd.cols] != told:
+                raise Misread(f"partition {it.values} of {entry.dbName}.{entry.tableName} has other columns than it")
+        return [_folder(it.sd.location) for it in found]
 
     def stamp(self) -> int | None:
         return newest(self._warehouse.glob("*.db/*"))
@@ -74,17 +92,36 @@ class ParquetLake:
             transport.close()
 
 
+def _folder(location: str) -> Path:
+    # A location is a path, in which Hive has written some signs as `%` and two digits, and not a URI.
+    return Path(location.removeprefix("file:"))
+
+
+def _files(folders: list[Path]) -> list[Path]:
+    # A folder that is gone is one that the metastore does not name any more.
+    return [
+        file
+        for folder in folders
+        for file in folder.iterdir()
+        if file.suffix == ".parquet" and file.name[0] not in "._"
+    ]
+
+
 def _columns(entry: Any) -> dict[str, str]:
     """Return name -> type in Iceberg's words, as Spark finds them in an entry; those of Hive have to be the same."""
     said = entry.parameters
     parts = range(int(said["spark.sql.sources.schema.numParts"]))
     schema = json.loads("".join(said[f"spark.sql.sources.schema.part.{part}"] for part in parts))
-    found = {field["name"]: of_spark(field["type"]) for field in schema["fields"]}
+    keys = int(said.get("spark.sql.sources.schema.numPartCols", "0"))
+    fields, keyed = schema["fields"][: len(schema["fields"]) - keys], schema["fields"][len(schema["fields"]) - keys :]
+    if [(it.name, it.type) for it in entry.partitionKeys] != [
+        (it["name"].lower(), _in_hive_s_words(it["type"])) for it in keyed
+    ]:
+        raise Misread(f"the entry of {entry.dbName}.{entry.tableName} has other keys for Hive than for Spark")
+    found = {field["name"]: of_spark(field["type"]) for field in fields}
     hive = [(column.name, column.type) for column in entry.sd.cols]
     if hive != (
-        wanted := [
-            (name.lower(), _in_hive_s_words(field["type"])) for name, field in zip(found, schema["fields"], strict=True)
-        ]
+        wanted := [(name.lower(), _in_hive_s_words(field["type"])) for name, field in zip(found, fields, strict=True)]
     ):
         raise Misread(f"the entry of {entry.dbName}.{entry.tableName} has {hive} for Hive, which is not {wanted}")
     return found

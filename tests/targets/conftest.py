@@ -143,8 +143,17 @@ def as_spark_finds_it(session: SparkSession, target: ParquetTarget, name: Target
     parts = range(int(entry.parameters["spark.sql.sources.schema.numParts"]))
     text = "".join(entry.parameters[f"spark.sql.sources.schema.part.{part}"] for part in parts)
     struct = T.StructType.fromJson(json.loads(text))
-    assert [column.name for column in entry.columns] == [field.name.lower() for field in struct.fields]
-    return session.read.schema(struct).parquet(entry.location)
+    columns = T.StructType(struct.fields[: len(struct) - len(entry.keys)])
+    told = [column.name for column in entry.columns]
+    assert told == [field.name.lower() for field in columns]
+    if not entry.keys:
+        return session.read.schema(struct).parquet(entry.location)
+    assert [key.name for key in entry.keys] == [field.name.lower() for field in struct.fields[len(columns) :]]
+    with target._metastore.client() as client:
+        partitions = list(client.listPartitions(name.namespace, name.name, -1))
+    assert all([column.getName() for column in it.getSd().getCols()] == told for it in partitions)
+    places = [str(it.getSd().getLocation()) for it in partitions]
+    return session.read.schema(columns).option("recursiveFileLookup", True).parquet(*places)
 
 
 def _names(schema: InternalSchema) -> list[str]:

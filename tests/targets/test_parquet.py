@@ -120,7 +120,7 @@ def test_a_reply_that_is_lost_is_looked_up(lake: Lake, monkeypatch: pytest.Monke
 
     def lossy(self: Metastore, name: TargetName, *arguments: Any, **options: Any) -> None:
         really(self, name, *arguments, **options)
-        with self._client() as client:
+        with self.client() as client:
             client.getDatabase("no such database")
 
     monkeypatch.setattr(Metastore, "replace", lossy)
@@ -128,7 +128,7 @@ def test_a_reply_that_is_lost_is_looked_up(lake: Lake, monkeypatch: pytest.Monke
     assert [row["Id"] for row in lake.rows()] == [1]
 
     def lost(self: Metastore, name: TargetName, *arguments: Any, **options: Any) -> None:
-        with self._client() as client:
+        with self.client() as client:
             client.getDatabase("no such database")
 
     monkeypatch.setattr(Metastore, "replace", lost)
