@@ -195,7 +195,8 @@ class Divided:
             parts = row["_hoodie_partition_path"].split("/")
             assert [part.partition("=")[0] for part in parts] == fields
         for name in fields if closely else ():
-            for value, count in Counter(row[name] for row in found).items():
+            counts = sorted(Counter(row[name] for row in found).items())
+            for value, count in counts[:: len(counts) // 8 + 1]:
                 assert self.frame().where(F.col(quoted(name)) == value).count() == count, (name, value)
         ids = [column.id for column in self.schema.columns]
         assert self.target.read(self.lake.name, self.schema, ids).count() == len(self.rows)
