@@ -37,7 +37,7 @@ def _duckdb(form: str, place: str) -> Any:
         connection.sql(f"LOAD '{path}'")
     call = {"iceberg": "iceberg_scan('{}')", "delta": "delta_scan('{}')"}
     if form == "parquet":
-        found = connection.sql(f"SELECT * FROM read_parquet({_files(place)})")
+        found = connection.sql(f"SELECT * FROM read_parquet({_files(place)}, union_by_name = true)")
     else:
         found = connection.sql(f"SELECT * FROM {call[form].format(place.removeprefix('file://'))}")
     return found.arrow().read_all()
@@ -66,7 +66,7 @@ def _polars(form: str, place: str) -> Any:
             return polars.scan_iceberg(place).collect().to_arrow()
         case "delta":
             return polars.read_delta(place).to_arrow()
-    return polars.read_parquet(_files(place)).to_arrow()
+    return polars.concat(map(polars.read_parquet, _files(place)), how="diagonal").to_arrow()
 
 
 def _daft(form: str, place: str) -> Any:
@@ -121,9 +121,11 @@ def _text_where_it_is(value: Any) -> Any:
 
 
 def _pyarrow(form: str, place: str) -> Any:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.read_table([file.removeprefix("file:") for name in _files(place) for file in glob.glob(name[5:])])
+    found = [pq.read_table(file) for pattern in _files(place) for file in glob.glob(pattern.removeprefix("file:"))]
+    return pa.concat_tables(found, promote_options="default")
 
 
 def _files(place: str) -> list[str]:
