@@ -13,7 +13,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -37,7 +37,7 @@ def _duckdb(form: str, place: str) -> Any:
         connection.sql(f"LOAD '{path}'")
     call = {"iceberg": "iceberg_scan('{}')", "delta": "delta_scan('{}')"}
     if form == "parquet":
-        found = connection.sql(f"SELECT * FROM read_parquet({_files(place)})")
+        found = connection.sql(f"SELECT * FROM read_parquet({_files(place)}, union_by_name = true)")
     else:
         found = connection.sql(f"SELECT * FROM {call[form].format(place.removeprefix('file://'))}")
     return found.arrow().read_all()
@@ -66,7 +66,7 @@ def _polars(form: str, place: str) -> Any:
             return polars.scan_iceberg(place).collect().to_arrow()
         case "delta":
             return polars.read_delta(place).to_arrow()
-    return polars.read_parquet(_files(place)).to_arrow()
+    return polars.concat(map(polars.read_parquet, _files(place)), how="diagonal").to_arrow()
 
 
 def _daft(form: str, place: str) -> Any:
@@ -82,7 +82,7 @@ def _daft(form: str, place: str) -> Any:
         case "hudi":
             rows = daft.read_hudi(place).to_arrow()
             return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
-    return daft.read_parquet(_files(place)).to_arrow()
+    return _joined(daft.read_parquet(pattern).to_arrow() for pattern in _files(place))
 
 
 def _chdb(form: str, place: str) -> Any:
@@ -97,12 +97,19 @@ def _chdb(form: str, place: str) -> Any:
         "iceberg": f"icebergLocal('{folder.partition('/metadata/')[0]}/')",
         "delta": f"deltaLakeLocal('{folder}/')",
         "hudi": f"hudi('{folder}/')",
-        "parquet": f"file('{{{','.join(file.removeprefix('file:') for file in _files(place))}}}')",
     }
     # Parquet, because ClickHouse's Arrow has no decimals of 38 digits of its own.
     settings = "session_timezone = 'UTC', output_format_parquet_string_as_string = 0"
-    found = chdb.query(f"SELECT * FROM {call[form]} SETTINGS {settings}", "Parquet")
-    return pq.read_table(io.BytesIO(found.bytes()))
+
+    def shown(source: str) -> Any:
+        found = chdb.query(f"SELECT * FROM {source} SETTINGS {settings}", "Parquet")
+        rows = pq.read_table(io.BytesIO(found.bytes()))
+        # What it takes out of folders' names has a type of each folder's own.
+        return rows.select([name for name in rows.column_names if not name.startswith("cdc_sync_by_")])
+
+    if form == "parquet":
+        return _joined(shown(f"file('{pattern.removeprefix('file:')}')") for pattern in _files(place))
+    return shown(call[form])
 
 
 def _text_where_it_is(value: Any) -> Any:
@@ -123,7 +130,15 @@ def _text_where_it_is(value: Any) -> Any:
 def _pyarrow(form: str, place: str) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table([file.removeprefix("file:") for name in _files(place) for file in glob.glob(name[5:])])
+    files = (file for pattern in _files(place) for file in glob.glob(pattern.removeprefix("file:")))
+    return _joined(map(pq.read_table, files))
+
+
+def _joined(tables: Iterable[Any]) -> Any:
+    """Return tables as one; a file of a partition that nothing touched since lacks a column that was added last."""
+    import pyarrow as pa
+
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _files(place: str) -> list[str]:

@@ -149,8 +149,9 @@ def as_spark_finds_it(session: SparkSession, target: ParquetTarget, name: Target
     if not entry.keys:
         return session.read.schema(struct).parquet(entry.location)
     assert [key.name for key in entry.keys] == [field.name.lower() for field in struct.fields[len(columns) :]]
+    held = target.table(name).name
     with target._metastore.client() as client:
-        partitions = list(client.listPartitions(name.namespace, name.name, -1))
+        partitions = list(client.listPartitions(held.namespace, held.name, -1))
     assert all([column.getName() for column in it.getSd().getCols()] == told for it in partitions)
     places = [str(it.getSd().getLocation()) for it in partitions]
     return session.read.schema(columns).option("recursiveFileLookup", True).parquet(*places)
