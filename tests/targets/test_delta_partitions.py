@@ -178,7 +178,8 @@ def test_a_query_for_a_partition_reads_its_files_alone(lake: Divided) -> None:
 
     assert found("cdc_sync_by_day_at >= '2024-03-01'") == (2, [3, 4])
     assert found("cdc_sync_by_value_region = 'b' AND region = 'b'") == (2, [2, 3])
-    assert found("cdc_sync_by_value_region IS NULL AND region = ''") == (2, [1])
+    # The other of that partition has no text at all, which its statistics say.
+    assert found("cdc_sync_by_value_region IS NULL AND region = ''") == (1, [1])
 
 
 class TestRepartitioning:
