@@ -43,7 +43,7 @@ def _itself(value: Any, type_: DataType) -> Any:
         case Decimal() if _is_long(type_):
             return f"{value:f}"
         case float():
-            return "-0.0" if str(value) == "-0.0" else str(value)
+            return str(value + 0.0)  # zero has no sign, for a key of -0.0 finds one of 0.0
         case _:
             return value
 
