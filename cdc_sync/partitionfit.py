@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.modes import Mode, column_types
 from cdc_sync.refused import Refused
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import Partitioning, field_text
@@ -16,9 +16,7 @@ def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Re
 
     Columns that only the target still has do not count: no new row has a value there.
     """
-    types = {column.name: column.type for column in schema.live}
-    if mode == "append":
-        types |= dict(METADATA)
+    types = column_types(schema.live, mode)
     for item in partitioning.fields:
         type_ = types.get(item.column)
         if type_ is None:

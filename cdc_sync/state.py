@@ -143,7 +143,11 @@ class StateStore:
 
     def has_status(self, table: TableId) -> bool:
         """Tell whether there is a status of a table, readable or not."""
-        return _path("tables", table) in self._paths("tables")
+        try:
+            self._asked(lambda: obstore.head(self._store, _path("tables", table)))
+        except (FileNotFoundError, NotFoundError):
+            return False
+        return True
 
     def set_status_aside(self, table: TableId) -> str:
         """Keep a status that cannot be read where the next one does not overwrite it; return where."""

@@ -85,7 +85,8 @@ class TablePartitioning(TableReading):
         wanted, history = self.route.partition_by, self.history
         if not self.is_to_be_partitioned or wanted is None or history is None:
             return
-        why = misfit(wanted, history.head.schema, self._mode) or self._stays(wanted) or self._too_large(wanted)
+        step = self._step_to(wanted)
+        why = misfit(wanted, history.head.schema, self._mode) or self._stays(step) or self._too_large(step)
         if why is not None:
             now = f"partitioned by {self._divided}" if self._divided.fields else "not partitioned"
             if self._warn(f"{why.reason}; the target stays {now}; {why.remedy}"):
@@ -95,7 +96,7 @@ class TablePartitioning(TableReading):
             self._take_partitioning(self._context.target.state(self.route.target))
         if self._divided_as != str(wanted):
             self._is_dividing = True
-            step = self._step_to(wanted)
+            step = self._step_to(wanted)  # what the target says may be another now
             steps = Migration(version=history.head.number, schema=history.head.schema, steps=(step,))
             progress = self.progress or Progress(version=history.head.number)
             self._context.target.migrate(self.route.target, steps, progress)
@@ -112,15 +113,15 @@ class TablePartitioning(TableReading):
             before=wanted if same else self._divided, after=wanted, partitions=able.partitions or "hidden"
         )
 
-    def _stays(self, wanted: Partitioning) -> Refused | None:
+    def _stays(self, step: Repartition) -> Refused | None:
         """Refuse to partition a target in another way that is partitioned for good."""
-        if not (self.route.capabilities.partitions_stay and self._step_to(wanted).rewrites):
+        if not (self.route.capabilities.partitions_stay and step.rewrites):
             return None
-        return Refused(reason=f"partition_by says {wanted or 'nothing'}", remedy=_FOR_GOOD)
+        return Refused(reason=f"partition_by says {str(step.after) or 'nothing'}", remedy=_FOR_GOOD)
 
-    def _too_large(self, wanted: Partitioning) -> Exceeded | None:
+    def _too_large(self, step: Repartition) -> Exceeded | None:
         """Ask before a new partitioning writes all rows of a large target anew; the answer takes another start."""
-        if not self._step_to(wanted).rewrites:
+        if not step.rewrites:
             return None
         if self._asked is None:
             state = self._context.target.state(self.route.target)

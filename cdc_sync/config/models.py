@@ -158,7 +158,6 @@ class Config(Section):
                     "only; remove it",
                     *("tables", index, "partition_by"),
                 )
-
             if rule.partition_by and capabilities_of(format_, evolution_of(target, rule)).partitions is None:
                 problem(
                     "stands beside schema_evolution: on_read, where Spark shows wrong values of columns that tables "

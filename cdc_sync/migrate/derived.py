@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.modes import Mode, column_types
 from cdc_sync.migrate.namerules import DERIVED_PREFIX, NameRules
 from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.changes import DropColumn, JoinColumn, RenameColumn, SchemaChange, UpdateColumnType
@@ -43,6 +44,10 @@ _MAX_NAME = 90
 _ESCAPE, _ESCAPED = re.compile(r"_(?=x[0-9A-F]{4})"), "_x005F_"
 _PLAIN_SCALE = 6
 """Decimals of more digits behind the point are written with an exponent by Java, which not every reader reads."""
+
+
+Steps: TypeAlias = Sequence[tuple[InternalSchema, SchemaChange]]
+"""Changes of columns, each with the schema that it is applied to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +77,21 @@ def derived_columns(
         schema: the table's columns, in the target's names. A field whose column is not there, or of a type that it does
             not take, has none.
     """
-    types = {column.name: column.type for column in schema.columns}
-    if mode == "append":
-        types |= dict(METADATA)
-    found = ((item, types.get(item.column)) for item in partitioning.fields)
-    return tuple(
-        Derived(name=derived_name(item, rules), type=derived_type(item, type_), field=item, source=type_)
-        for item, type_ in found
-        if type_ is not None and fits(item, type_)
-    )
+    types = column_types(schema.columns, mode)
+    found = (derived_as(derived_name(item, rules), item, types) for item in partitioning.fields)
+    return tuple(column for column in found if column is not None)
+
+
+def derived_as(name: str, item: PartitionField, types: Mapping[str, DataType]) -> Derived | None:
+    """Return the column of a name for a field; None where its column is not there, or of a type that it does not take.
+
+    Args:
+        types: of the table's columns, by name.
+    """
+    source = types.get(item.column)
+    if source is None or not fits(item, source):
+        return None
+    return Derived(name=name, type=derived_type(item, source), field=item, source=source)
 
 
 def derived_name(item: PartitionField, rules: NameRules) -> str:
@@ -143,13 +154,13 @@ def held_partitioning(partitioning: Partitioning, rules: NameRules) -> Partition
     return _mapped(partitioning, names={item.column: held_name(item.column, rules) for item in partitioning.fields})
 
 
-def followed(partitioning: Partitioning, steps: Sequence[tuple[InternalSchema, SchemaChange]]) -> Partitioning:
+def followed(partitioning: Partitioning, steps: Steps) -> Partitioning:
     """Return what is left of a partitioning after changes of columns, in their new names.
 
     A field goes with its column, and where the column's new type is none that it takes.
 
     Args:
-        steps: each change with the schema that it is applied to, in the target's names as the partitioning is.
+        steps: in the target's names, as the partitioning is.
     """
     for before, change in steps:
         match change:
@@ -162,6 +173,16 @@ def followed(partitioning: Partitioning, steps: Sequence[tuple[InternalSchema, S
             case _:
                 pass
     return partitioning
+
+
+def text_left(text: str | None, before: Partitioning, after: Partitioning) -> str | None:
+    """Return the operator's text that a table was brought to, or what is left of it if columns took a part of it away.
+
+    Args:
+        text: None if there is none.
+        before, after: how the table was partitioned, and how it is after its columns changed.
+    """
+    return str(after) if text is not None and len(after.fields) < len(before.fields) else text
 
 
 def _mapped(partitioning: Partitioning, *, names: Mapping[str, str]) -> Partitioning:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
+from cdc_sync.schema.internal import Column
 from cdc_sync.schema.types import INT32, INT64, STRING, TIMESTAMP_TZ, DataType, ListType
 
 Mode: TypeAlias = Literal["upsert", "append"]
@@ -31,6 +33,12 @@ did not change (NULL in the row), and is NULL where there is none.
 def metadata_names(mode: Mode) -> tuple[str, ...]:
     """Return the names of the columns that stand behind the source's."""
     return tuple(name for name, _ in METADATA) if mode == "append" else ()
+
+
+def column_types(columns: Iterable[Column], mode: Mode) -> dict[str, DataType]:
+    """Return the types of a table's columns by name, those behind the source's among them."""
+    types = {column.name: column.type for column in columns}
+    return types | dict(METADATA) if mode == "append" else types
 
 
 def taken_name(name: str, mode: Mode) -> str | None:

@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdc_sync.migrate.capabilities import DELTA
-from cdc_sync.migrate.derived import Derived, derived_columns, derived_name, followed
+from cdc_sync.migrate.derived import Derived, Steps, derived_columns, derived_name, followed, text_left
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.migrate.namerules import DERIVED_PREFIX
-from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED, PartitionField, Partitioning
 from cdc_sync.targets.delta_fields import COLUMN_ID, Field, delta_type, new_field
@@ -28,8 +27,6 @@ from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
 PRESENT_PROPERTY = "cdc_sync.partitioning"
 """How the table is partitioned, in the present names of its columns."""
-
-Steps = Sequence[tuple[InternalSchema, SchemaChange]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +131,8 @@ def relabelled(layout: Layout, steps: Steps, schema: InternalSchema, mode: Mode)
 
 def _less(layout: Layout, before: Partitioning) -> Layout:
     """Say that a table is partitioned by less than the operator's text, if columns took a part of it away."""
-    after = layout.partitioning
-    if PARTITION_PROPERTY in layout.properties and len(after.fields) < len(before.fields):
-        return layout.stamped({PARTITION_PROPERTY: str(after)})
-    return layout
+    text = text_left(layout.properties.get(PARTITION_PROPERTY), before, layout.partitioning)
+    return layout if text is None else layout.stamped({PARTITION_PROPERTY: text})
 
 
 def _is_held_as(derived: Derived, layout: Layout, name: str) -> bool:

@@ -78,24 +78,25 @@ class DeltaSteps:
         if isinstance(step, CreateTable):
             self._create(step)
             return
-        layout = self._table.layout(self._table.snapshot())
+        snapshot = self._table.snapshot()
+        layout, version = self._table.layout(snapshot), snapshot.version()
         if isinstance(step, Backfill):
             division = division_of(layout, self._migration.schema)
             self._table.execute(backfill_statement(self._table.sql_name, step, division), progress.to_text())
             return
         if isinstance(step, Repartition):
             if layout.properties.get(PARTITION_PROPERTY) != str(step.after):
-                self._repartition(step, layout)
+                self._repartition(step, layout, version)
             return
         if layout.properties.get(VERSION_PROPERTY) == str(self._migration.version):
             return
         match step:
             case JoinValues():
-                self._join(step, layout, said.get(step.into))
+                self._join(step, layout, version, said.get(step.into))
             case AlterTable():
-                self._alter(step)
+                self._alter(step, version)
             case RewriteTable():
-                self._rewrite(step, progress)
+                self._rewrite(step, version, progress)
             case _:
                 raise TargetError(f"Cannot migrate {self._name}: Delta tables are of one regime")
 
@@ -107,9 +108,9 @@ class DeltaSteps:
             partitioning = held_partitioning(partitioning, DELTA.columns)
         self._table.create(new_layout(step.schema, step.mode, partitioning, properties))
 
-    def _alter(self, step: AlterTable) -> None:
+    def _alter(self, step: AlterTable, version: int) -> None:
         migration, changes = self._migration, tuple(change for _, change in step.steps)
-        progress = self._progress()
+        progress = self._progress(version)
         if progress is not None and rewrites(changes, DELTA, migration.schema):
             raise TargetError(f"Cannot migrate {self._name}: a type changes, and its rows would lose their values")
 
@@ -119,9 +120,9 @@ class DeltaSteps:
 
         self._table.change(None if progress is None else progress.to_text(), change)
 
-    def _rewrite(self, step: RewriteTable, progress: Progress) -> None:
-        migration, snapshot = self._migration, self._table.snapshot()
-        kept = {"version": step.version, "commit": snapshot.version()}
+    def _rewrite(self, step: RewriteTable, version: int, progress: Progress) -> None:
+        migration = self._migration
+        kept = {"version": step.version, "commit": version}
         stamped = {**stamps(migration), _BEFORE_PROPERTY: json.dumps(kept)}
 
         def change(layout: Layout) -> Layout:
@@ -138,9 +139,9 @@ class DeltaSteps:
 
         self._table.change(progress.to_text(), change, rows)
 
-    def _repartition(self, step: Repartition, layout: Layout) -> None:
+    def _repartition(self, step: Repartition, layout: Layout, version: int) -> None:
         """Write all rows anew, or only stamp the text where it says what there is."""
-        schema, progress = self._migration.schema, self._progress()
+        schema, progress = self._migration.schema, self._progress(version)
         wanted = held_partitioning(step.after, DELTA.columns)
         stamped = {PARTITION_PROPERTY: str(step.after)}
         marker = None if progress is None else progress.to_text()
@@ -157,9 +158,9 @@ class DeltaSteps:
 
         self._table.change(marker, change, rows)
 
-    def _join(self, step: JoinValues, layout: Layout, said: DataFrame | None) -> None:
+    def _join(self, step: JoinValues, layout: Layout, version: int, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
-        progress = self._progress()
+        progress = self._progress(version)
         if progress is None:
             return  # no rows yet
         table, division = self._table, division_of(layout, step.schema)
@@ -170,5 +171,5 @@ class DeltaSteps:
             with viewed(said) as view:
                 table.execute(join_said_statement(table.sql_name, view, step, division), marker)
 
-    def _progress(self) -> Progress | None:
-        return progress_of(self._name, self._table.lineage(self._table.snapshot().version()))
+    def _progress(self, version: int) -> Progress | None:
+        return progress_of(self._name, self._table.lineage(version))

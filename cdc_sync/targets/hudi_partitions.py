@@ -18,15 +18,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.migrate.derived import Derived, derived_columns, derived_type, followed
-from cdc_sync.migrate.modes import METADATA, Mode
+from cdc_sync.migrate.derived import Derived, Steps, derived_as, derived_columns, followed
+from cdc_sync.migrate.modes import Mode, column_types
 from cdc_sync.migrate.namerules import NameRules
 from cdc_sync.quote import quoted
-from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import PartitionField, Partitioning, field_text
-from cdc_sync.schema.transforms import fits
-from cdc_sync.schema.types import DataType
 from cdc_sync.spark.derived import derived_column
 from cdc_sync.targets.hudi_schema import COMMIT_TIME, DELETED, FILE_NAME, PARTITION_PATH
 
@@ -90,13 +87,9 @@ UNDIVIDED = Division(columns=(), derived=None)
 
 def division(columns: tuple[PartitionColumn, ...], schema: InternalSchema, mode: Mode) -> Division:
     """Return how rows are divided that have the columns of a schema, in the names that the table holds."""
-    types = _types_of(schema, mode)
-    fields = ((it.name, it.field) for it in columns if it.field is not None and _takes(it.field, types))
-    derived = tuple(
-        Derived(name=name, type=derived_type(field, types[field.column]), field=field, source=types[field.column])
-        for name, field in fields
-    )
-    return Division(columns=columns, derived=derived)
+    types = column_types(schema.columns, mode)
+    found = (derived_as(it.name, it.field, types) for it in columns if it.field is not None)
+    return Division(columns=columns, derived=tuple(column for column in found if column is not None))
 
 
 def partitioning_of(columns: Sequence[PartitionColumn]) -> Partitioning:
@@ -106,7 +99,7 @@ def partitioning_of(columns: Sequence[PartitionColumn]) -> Partitioning:
 
 def after_changes(
     columns: Sequence[PartitionColumn],
-    steps: Sequence[tuple[InternalSchema, SchemaChange]],
+    steps: Steps,
     schema: InternalSchema,
     mode: Mode,
 ) -> tuple[PartitionColumn, ...]:
@@ -114,23 +107,13 @@ def after_changes(
 
     A column goes on being computed under its source's new name, and as long as its transform takes the source's type.
     """
-    types = _types_of(schema, mode)
+    types = column_types(schema.columns, mode)
     found = []
     for it in columns:
         fields = () if it.field is None else followed(Partitioning(fields=(it.field,)), steps).fields
-        kept = tuple(field for field in fields if _takes(field, types))
+        kept = tuple(field for field in fields if derived_as(it.name, field, types) is not None)
         found.append(replace(it, field=kept[0] if kept else None))
     return tuple(found)
-
-
-def _types_of(schema: InternalSchema, mode: Mode) -> dict[str, DataType]:
-    types = {column.name: column.type for column in schema.columns}
-    return types | dict(METADATA) if mode == "append" else types
-
-
-def _takes(field: PartitionField, types: Mapping[str, DataType]) -> bool:
-    type_ = types.get(field.column)
-    return type_ is not None and fits(field, type_)
 
 
 def placed(rows: DataFrame, division: Division) -> DataFrame:

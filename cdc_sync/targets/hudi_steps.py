@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,11 +11,11 @@ from pyspark.sql.types import DataType, StructType
 
 from cdc_sync.errors import TargetError
 from cdc_sync.migrate.capabilities import SchemaEvolution, can_compare
+from cdc_sync.migrate.derived import Steps, text_left
 from cdc_sync.migrate.migration import Backfill, JoinValues, Migration, RewriteTable
 from cdc_sync.migrate.modes import metadata_names
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
-from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import value_column
@@ -31,7 +30,6 @@ from cdc_sync.targets.hudi_table import HudiTable, Written
 from cdc_sync.targets.hudi_timeline import Snapshot
 from cdc_sync.targets.rows import converted_rows
 
-Steps: TypeAlias = Sequence[tuple[InternalSchema, SchemaChange]]
 _KEPT_COMMITS = 1000
 """So many commits later a state before a rewrite is given up: as long as it is kept, Hudi archives nothing."""
 
@@ -92,10 +90,8 @@ def rewrite(
 def divided_after(stamp: Stamp, steps: Steps, schema: InternalSchema) -> Stamp:
     """Return a stamp that says what rows are divided by after changes of columns, which lead to a schema."""
     partitions = after_changes(stamp.partitions, steps, schema, stamp.mode)
-    left = partitioning_of(partitions)
-    if len(left.fields) < len(partitioning_of(stamp.partitions).fields):
-        return replace(stamp, partitions=partitions, partition_by=str(left))
-    return replace(stamp, partitions=partitions)
+    left = text_left(stamp.partition_by, partitioning_of(stamp.partitions), partitioning_of(partitions))
+    return replace(stamp, partitions=partitions, partition_by=left)
 
 
 def change_regime(table: HudiTable, now: Snapshot, schema: InternalSchema, evolution: SchemaEvolution) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
@@ -10,10 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructType
 
 from cdc_sync.migrate.capabilities import PARQUET
-from cdc_sync.migrate.derived import derived_columns, followed, held_partitioning
+from cdc_sync.migrate.derived import Steps, derived_columns, followed, held_partitioning, text_left
 from cdc_sync.migrate.modes import Mode
 from cdc_sync.quote import quoted
-from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import DELETED, unchanged_column, value_column
@@ -41,7 +40,7 @@ def divided_by(stamp: Stamp, partitioning: Partitioning, schema: InternalSchema)
     return replace(stamp, partitioning=held, partition_by=str(partitioning), keys=keys, partitions=())
 
 
-def still_divided(stamp: Stamp, steps: Sequence[tuple[InternalSchema, SchemaChange]], schema: InternalSchema) -> Stamp:
+def still_divided(stamp: Stamp, steps: Steps, schema: InternalSchema) -> Stamp:
     """Return what a state says whose columns changed: what they took along is not in its partitioning any more.
 
     Args:
@@ -50,8 +49,7 @@ def still_divided(stamp: Stamp, steps: Sequence[tuple[InternalSchema, SchemaChan
         schema: the columns after them, all in the names that the table holds.
     """
     left = followed(stamp.partitioning, steps)
-    is_less = len(left.fields) < len(stamp.partitioning.fields)
-    text = str(left) if is_less else stamp.partition_by
+    text = text_left(stamp.partition_by, stamp.partitioning, left)
     return replace(stamp, partitioning=left, partition_by=text, keys=keys_of(left, schema, stamp.mode))
 
 

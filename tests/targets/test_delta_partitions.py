@@ -24,13 +24,14 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP
 from cdc_sync.spark.columns import value_column
-from cdc_sync.targets.base import Target, TargetState
+from cdc_sync.targets.base import Target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.delta_log import DeltaTable
 from cdc_sync.testing.history import version
 from tests.lakes.delta import DeltaLake
-from tests.targets.conftest import Lake, fresh_name, schema_of
+from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.derived import expected
+from tests.targets.divided import DividedLake, rows_of
 from tests.targets.keyless import apply, created, deleted, updated
 
 pytestmark = [pytest.mark.spark, pytest.mark.delta]
@@ -44,24 +45,14 @@ BY_ALL = "region, bucket(2, id), truncate(2, region), hour(at)"
 REGIONS = (None, "", " ", "a", "ab", "abc", "a/b=c", "é😀" * 30, "__HIVE_DEFAULT_PARTITION__", "null", "it's\n\"%25\\")
 
 
-class Divided(Lake):
+class Divided(DividedLake):
     """A lake whose table is partitioned."""
-
-    def create_by(self, schema: InternalSchema, text: str, *, mode: Any = "upsert") -> None:
-        made = Partitioning.parse([text])
-        self.migrate(migration(None, None, version(1, schema), capabilities=DELTA, mode=mode, partitioning=made))
 
     def by(self, schema: InternalSchema, text: str | None) -> None:
         """Partition in another way; None is not at all."""
         after = UNPARTITIONED if text is None else Partitioning.parse([text])
         step = Repartition(before=self.state.partitioning, after=after, partitions="derived")
         self.migrate(Migration(version=self.state.version or 1, schema=schema, steps=(step,)))
-
-    @property
-    def state(self) -> TargetState:
-        found = self.target.state(self.name)
-        assert found is not None
-        return found
 
     @property
     def folder(self) -> Path:
@@ -114,10 +105,6 @@ class Divided(Lake):
 @pytest.fixture
 def lake(delta: Target, session: SparkSession) -> Divided:
     return Divided(target=delta, session=session, name=fresh_name())
-
-
-def rows_of(*rows: tuple[int, str | None, datetime | None]) -> list[dict[str, Any]]:
-    return [dict(zip(("id", "region", "at"), row, strict=True)) for row in rows]
 
 
 def test_rows_are_those_of_a_plain_model_and_move_between_partitions(lake: Divided) -> None:

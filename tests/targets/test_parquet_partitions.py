@@ -23,13 +23,14 @@ from cdc_sync.progress import Progress
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.types import DATE, FLOAT64, INT32, INT64, STRING, TIMESTAMP_TZ
-from cdc_sync.targets.base import TargetState, open_target
+from cdc_sync.targets.base import open_target
 from cdc_sync.targets.metastore import Metastore
 from cdc_sync.targets.metastore_partitions import Partitions
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing.history import version
 from tests.lakes.parquet import ParquetLake
-from tests.targets.conftest import Lake, fresh_name, schema_of
+from tests.targets.conftest import fresh_name, schema_of
+from tests.targets.divided import DividedLake
 from tests.targets.hive import AS_ADVISED, start_metastore
 from tests.targets.keyless import apply, created, deleted, updated
 
@@ -59,25 +60,15 @@ ODD = (
 Row = dict[str, Any]
 
 
-class Divided(Lake):
+class Divided(DividedLake):
     """A lake whose table is partitioned, and a reader that knows the metastore and nothing else."""
 
     reader: ParquetLake
-
-    def create_by(self, schema: InternalSchema, text: str, *, mode: Any = "upsert") -> None:
-        able, by = self.target.capabilities, Partitioning.parse([text])
-        self.migrate(migration(None, None, version(1, schema), capabilities=able, mode=mode, partitioning=by))
 
     def divide(self, schema: InternalSchema, *texts: str, at: int = 1) -> None:
         after = Partitioning.parse(texts)
         step = Repartition(before=self.state.partitioning, after=after, partitions="derived")
         self.migrate(Migration(version=at, schema=schema, steps=(step,)))
-
-    @property
-    def state(self) -> TargetState:
-        found = self.target.state(self.name)
-        assert found is not None
-        return found
 
     @property
     def place(self) -> tuple[str, str]:

@@ -17,10 +17,11 @@ from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
-from cdc_sync.targets.base import Target, TargetState, open_target
+from cdc_sync.targets.base import Target, open_target
 from cdc_sync.testing.history import version
 from cdc_sync.upkeep import Upkeep, chores
-from tests.targets.conftest import Lake, fresh_name, schema_of
+from tests.targets.conftest import fresh_name, schema_of
+from tests.targets.divided import DividedLake, rows_of
 from tests.targets.keyless import apply, created, deleted, updated
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]
@@ -32,24 +33,14 @@ SCHEMA = schema_of(ID, REGION, AT)
 NOON = datetime(2024, 2, 29, 12, 0)
 
 
-class Divided(Lake):
+class Divided(DividedLake):
     """A lake whose table is partitioned."""
-
-    def create_by(self, schema: InternalSchema, text: str, *, mode: Any = "upsert") -> None:
-        steps = migration(None, None, version(1, schema), mode=mode, partitioning=Partitioning.parse([text]))
-        self.migrate(steps)
 
     def by(self, schema: InternalSchema, text: str | None) -> None:
         """Partition in another way; None is not at all."""
         after = UNPARTITIONED if text is None else Partitioning.parse([text])
         step = Repartition(before=self.state.partitioning, after=after)
         self.migrate(Migration(version=1, schema=schema, steps=(step,)))
-
-    @property
-    def state(self) -> TargetState:
-        found = self.target.state(self.name)
-        assert found is not None
-        return found
 
     def files(self) -> list[dict[str, Any]]:
         """The partitions of all data files, in order, without the fields that a file has no value of."""
@@ -77,10 +68,6 @@ class Divided(Lake):
 @pytest.fixture
 def lake(iceberg: Target, session: SparkSession) -> Divided:
     return Divided(target=iceberg, session=session, name=fresh_name())
-
-
-def rows_of(*rows: tuple[int, str | None, datetime | None]) -> list[dict[str, Any]]:
-    return [dict(zip(("id", "region", "at"), row, strict=True)) for row in rows]
 
 
 def test_a_new_table_is_partitioned_and_says_so(lake: Divided) -> None:
