@@ -18,6 +18,7 @@ from cdc_sync.config import Config, parse_config
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.testing import Record
+from tests.thorough import is_thorough
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,7 @@ if os.environ.get("CDC_SYNC_WITHOUT_PYSPARK"):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs PySpark and says nothing itself, so that no test is left out of every stage."""
+    """Mark what needs PySpark and says nothing itself, so that no test is left out of every stage; and the thorough."""
     folder = Path(__file__).parent
     needed = [folder / name for name in _NEED_PYSPARK]
     for item in items:
@@ -74,6 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.path in needed or not set(needed).isdisjoint(item.path.parents)
         ):
             item.add_marker(pytest.mark.spark)
+        if is_thorough(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
 
 
 class Produce(Protocol):

@@ -13,7 +13,7 @@ import pytest
 
 from cdc_sync.local.kafka import KafkaServer
 from tests.conftest import Produce
-from tests.corpus.reader import CAPTURES, PREFIXES
+from tests.corpus.reader import PREFIXES
 from tests.registry.servers import confluent_registry
 from tests.targets.hive import AS_ADVISED, start_metastore
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cdc_sync.config import Config
-    from tests.corpus.runs import Ended, Runs
+    from tests.corpus.runs import Ended
+    from tests.corpus.steps import Seen
 
 SMALL_BATCH = int(os.environ.get("CDC_SYNC_CORPUS_BATCH", "100"))
 """Records of a partition in one batch of the runs into memory; the acceptance run takes 1."""
-IN_MEMORY = CAPTURES if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("postgres-json", "mariadb-avro")
-"""Captures that are run into memory too; CDC_SYNC_CORPUS=all asks for every one."""
-COMPILED = IN_MEMORY if os.environ.get("CDC_SYNC_CORPUS") == "all" else ("mariadb-avro",)
+COMPILED = ("mariadb-avro",)
 """Captures whose way into the lake Spark compiles; interpreting takes half as long, for the tables are small."""
 STEP_BY_STEP = "CDC_SYNC_CORPUS_STEPS" in os.environ
 """Whether they are run step by step of the script, and looked at after each: minutes for each capture."""
-RunsOf: TypeAlias = "Callable[[str], Runs]"
+InLake: TypeAlias = "Callable[[str], Ended]"
+InMemory: TypeAlias = "Callable[[str], tuple[Ended, tuple[Seen, ...]]]"
+"""How a capture ended, and what was seen after each step, if that was asked for."""
 IntoLake: TypeAlias = "Callable[[str, str, tuple[str, ...] | None], Ended]"
 """Capture, format, and the tables of the schema `inv` that alone are read; None is every table there is."""
 
@@ -103,23 +104,25 @@ def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLak
 
 
 @pytest.fixture(scope="session")
-def runs_of(into_lake: IntoLake, config_of: Callable[..., Config], _spark: SparkSession) -> RunsOf:
-    """Run a capture, into a lake in one batch and into memory in many small ones or step by step of the script.
+def in_lake(into_lake: IntoLake) -> InLake:
+    """Run a capture into a lake of Iceberg tables."""
+    return lambda capture: into_lake(capture, "iceberg", None)
 
-    For memory Spark interprets: where it compiles for the lake, the two also show that those ways agree.
+
+@pytest.fixture(scope="session")
+def in_memory(config_of: Callable[..., Config], _spark: SparkSession) -> InMemory:
+    """Run a capture into memory, in many small batches or step by step of the script.
+
+    Spark interprets: where it compiles for the lake, the two also show that those ways agree.
     """
     from cdc_sync.spark.session import build_session
-    from tests.corpus.runs import Runs, run_into_memory, session_of_its_own
+    from tests.corpus.runs import run_into_memory, session_of_its_own
     from tests.corpus.steps import steps
 
     @cache
-    def run(capture: str) -> Runs:
-        in_lake = into_lake(capture, "iceberg", None)
-        if capture not in IN_MEMORY:
-            return Runs(lake=in_lake, memory=None)
+    def run(capture: str) -> tuple[Ended, tuple[Seen, ...]]:
         with session_of_its_own(_spark):
             small = config_of(capture, "memory", SMALL_BATCH, compiled=False)
-            in_memory, seen = run_into_memory(small, build_session(small), steps(capture) if STEP_BY_STEP else ())
-        return Runs(lake=in_lake, memory=in_memory, seen=seen)
+            return run_into_memory(small, build_session(small), steps(capture) if STEP_BY_STEP else ())
 
     return run

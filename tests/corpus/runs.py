@@ -65,19 +65,6 @@ class Ended:
     history: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """One capture, run into a lake in one batch and, if asked for, into memory in many small ones or step by step.
-
-    Attributes:
-        seen: the tables that events of a step are of, after each step.
-    """
-
-    lake: Ended
-    memory: Ended | None
-    seen: tuple[Seen, ...] = ()
-
-
 @contextmanager
 def registry_of(capture: str) -> Iterator[str | None]:
     """Serve an Avro capture's schemas under the ids its messages carry; yields the address, None for JSON."""

@@ -96,6 +96,12 @@ def test_partitions_stay_while_columns_rows_and_the_configuration_change(
     )
     assert_equal(lake, table)
 
+    lake = by(lake, "[]")
+    table.update({"id": 3}, zone="b")
+    (warning,) = run().warnings
+    assert warning.startswith("partition_by says nothing; the target stays partitioned by zone, bucket(2, id); ")
+    assert_equal(lake, table)
+
     lake = by(lake, "[zone, bucket(2, id)]")
     table.drop_column("zone")
     table.update({"id": 3})
