@@ -76,6 +76,8 @@ def right_for(name: str) -> tuple[str, ...]:
 
 _RIGHT = Reading()
 _CUTS = Reading(why_not="cuts moments to milliseconds")
+_UNLISTED = Reading(why_not="finds no rows, without an error, for no metastore is told of their partitions")
+_UNNAMED = Reading(why_not="fails at tables that name no class of a key generator")
 _LOCATED = "read Parquet tables in the folder that the metastore names at the time: each batch makes another one."
 _ALL = (
     Engine(
@@ -101,6 +103,7 @@ _ALL = (
             "iceberg": _RIGHT,
             "delta": Reading(why_not="cuts moments with zone to milliseconds"),
             "hudi": _RIGHT,
+            "hudi partitioned": _UNLISTED,
             "hudi merge-on-read": Reading(why_not="read them wrong in an earlier trial, without an error"),
             "hudi on read": Reading(why_not="finds columns by their names, and old values come back"),
             "parquet": _CUTS,
@@ -113,6 +116,7 @@ _ALL = (
             "iceberg": Reading(why_not="fails at columns of a timestamp with zone"),
             "delta": Reading(why_not="fails, for it knows no column mapping"),
             "hudi": _CUTS,
+            "hudi partitioned": _UNLISTED,
             "hudi merge-on-read": Reading(why_not="fails at lists and maps that are in logs (Can't redefine)"),
             "hudi on read": _CUTS,
             "parquet": _CUTS,
@@ -130,7 +134,7 @@ _ALL = (
         name="hudi-rs",
         version="0.5.0",
         readings=dict.fromkeys(
-            ("hudi", "hudi merge-on-read", "hudi on read"),
+            ("hudi", "hudi partitioned", "hudi merge-on-read", "hudi on read"),
             Reading(why_not="fails at some types (not yet implemented), though not at plain ones"),
         ),
     ),
@@ -151,8 +155,10 @@ _ALL = (
         readings={
             "iceberg": Reading(why_not="fails at data files (Failed to decode parquet column)"),
             "delta": Reading(why_not="fails at columns of maps"),
+            "hudi": _UNNAMED,
+            "hudi partitioned": _UNNAMED,
             "hudi merge-on-read": Reading(why_not="fails, for it knows none that have logs"),
-            "hudi on read": Reading(why_not="fails at tables that name no class of a key generator"),
+            "hudi on read": _UNNAMED,
             "parquet": _RIGHT,
         },
     ),
