@@ -104,6 +104,7 @@ class Route:
         append: every event becomes a row of its own, and no row is ever changed.
         partition_by: what the target's files are divided by; None leaves it as it is.
         capabilities: what its target is able to do, as it is to be kept.
+        readers: the engines that read its target, as declared.
         merge: where several source tables share the target, its column that says which one a row is of; None where the
             target is this table's alone.
         decisions: what the operator said while the table was paused.
@@ -121,6 +122,7 @@ class Route:
     append: bool = False
     partition_by: Partitioning | None = None
     capabilities: Capabilities = ICEBERG
+    readers: tuple[str, ...] = ()
     merge: str | None = None
     left_out: LeftOut | None = None
     decisions: tuple[Decision, ...] = ()

@@ -146,6 +146,20 @@ LOGS = Pause(
 """Why a table stops whose readers were looked at as if there were no logs."""
 
 
+def unread_partitions(engine: str, reason: str) -> Pause:
+    """Say why a table stops whose target is partitioned for good, which one of its readers was not looked at for.
+
+    Args:
+        reason: what the engine does, as in "it fails".
+    """
+    return Pause(
+        reason=f"the target is partitioned, as it was made, and the configuration names {engine} among its readers, "
+        f"which is not to read such tables: it {reason}",
+        remedy="say in the rule's readers who does; or give the table another target and have its rows sent once more "
+        "(docs/readers.md)",
+    )
+
+
 def rolled_back(table: TableId, version: int) -> Pause:
     """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
     return Pause(

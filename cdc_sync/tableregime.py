@@ -6,12 +6,12 @@ from structlog import get_logger
 
 from cdc_sync.context import Context
 from cdc_sync.migrate.migration import ChangeRegime, Migration
-from cdc_sync.migrate.readers import has_logs
+from cdc_sync.migrate.readers import has_logs, regime_of, why_not
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.rewritestate import RegimeAsked
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.stops import LOGS, Pause, other_regime
+from cdc_sync.stops import LOGS, Pause, other_regime, unread_partitions
 from cdc_sync.tablepartitioning import TablePartitioning
 from cdc_sync.targets.base import TargetState
 
@@ -62,11 +62,18 @@ class TableRegime(TablePartitioning):
             get_logger().info("target rewritten", table=str(self.table), schema_evolution=asked.evolution)
 
     def _other_regime(self, state: TargetState) -> Pause | None:
-        """Say why the table cannot go on if its target is of another regime than is configured.
+        """Say why the table cannot go on if its target is of another regime than is configured, or not for its readers.
 
         Files beside which there are no logs are read right by all that know logs; so a table without goes on.
         """
         wanted, target = self.route.capabilities.evolution, self._context.config.target
         if state.evolution != wanted:
             return other_regime(self.table, has=state.evolution, wanted=wanted)
-        return LOGS if state.logs and not has_logs(target.format, target.table_properties) else None
+        if state.logs and not has_logs(target.format, target.table_properties):
+            return LOGS
+        if not (state.partitioning.fields and self.route.capabilities.partitions_stay):
+            return None
+        # Readers were looked at when the configuration was read, which need not say how the table was made.
+        regime = regime_of(target.format, target.table_properties, wanted, partitioned=True)
+        reasons = ((name, why_not(name, regime)) for name in self.route.readers)
+        return next((unread_partitions(name, reason) for name, reason in reasons if reason), None)

@@ -50,6 +50,7 @@ def route(config: Config, table: TableId) -> Route | None:
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
             capabilities=capabilities_of(config.target.format, evolution_of(config.target, rule)),
+            readers=config.target.readers if rule.readers is None else rule.readers,
             merge=None if rule.merge is None else rule.merge.source_column,
             left_out=None if config.connector.excluded_columns is None else LeftOut(config.connector.excluded_columns),
         )

@@ -110,3 +110,12 @@ def test_partitions_stay_while_columns_rows_and_the_configuration_change(
     (warning,) = status.warnings
     assert warning.startswith("partition_by names zone, and the table has no column 'zone'; the target stays")
     assert_equal(lake, table)
+
+    lake = replace(lake, rules="[{pattern: '.*', readers: [spark, trino]}]")
+    table.update({"id": 3})
+    status = run()
+    assert status.state == "paused"
+    assert "is partitioned, as it was made, and the configuration names trino among its readers" in status.reason
+    lake = replace(lake, rules="[{pattern: '.*', readers: [spark]}]")
+    assert run().state == "running"
+    assert_equal(lake, table)
