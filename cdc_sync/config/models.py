@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, model_validator
 
 from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
-from cdc_sync.config.routes import check_rules, evolution_of, policy_of
+from cdc_sync.config.routes import check_rules, evolution_of, policy_of, readers_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
@@ -208,7 +208,7 @@ class Config(Section):
                     target.kept,
                     evolution=evolution_of(target, rule),
                     partitioned=bool(rule.partition_by),
-                    readers=target.readers if rule.readers is None else rule.readers,
+                    readers=readers_of(target, rule),
                     place=("tables", index),
                     inherits=inherits,
                 )

@@ -18,6 +18,7 @@ from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
     from cdc_sync.config.models import Config
+    from cdc_sync.config.regimes import Readers
     from cdc_sync.config.tables import PolicyDefaults, TableRule
     from cdc_sync.config.target import Target
 
@@ -50,7 +51,7 @@ def route(config: Config, table: TableId) -> Route | None:
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
             capabilities=capabilities_of(config.target.format, evolution_of(config.target, rule)),
-            readers=config.target.readers if rule.readers is None else rule.readers,
+            readers=readers_of(config.target, rule),
             merge=None if rule.merge is None else rule.merge.source_column,
             left_out=None if config.connector.excluded_columns is None else LeftOut(config.connector.excluded_columns),
         )
@@ -60,6 +61,11 @@ def route(config: Config, table: TableId) -> Route | None:
 def evolution_of(target: Target, rule: TableRule) -> SchemaEvolution:
     """Return how columns of a rule's tables are to be found in older files."""
     return target.schema_evolution if rule.schema_evolution is None else rule.schema_evolution
+
+
+def readers_of(target: Target, rule: TableRule) -> Readers:
+    """Return the engines that read a rule's tables."""
+    return target.readers if rule.readers is None else rule.readers
 
 
 def is_routed(config: Config, table: TableId) -> bool:

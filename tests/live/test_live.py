@@ -13,13 +13,14 @@ from tests.live.run import Live
 pytestmark = [pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.spark]
 
 
-def test_ids_and_rows_are_right_after_random_histories(tmp_path: Path) -> None:
+@pytest.mark.parametrize("histories", [3, 5])
+def test_ids_and_rows_are_right_after_random_histories(histories: int, tmp_path: Path) -> None:
     with LocalStack(databases=("postgres", "mariadb")) as stack:
         live = Live(stack, [PostgresDatabase(stack), MariadbDatabase(stack)], tmp_path)
         with live.running():
-            outcomes = live.wave(3, seed=5, groups=2, patience=180)
+            outcomes = live.wave(histories, seed=5, groups=2, patience=180)
 
     problems = [f"{outcome.name}: {text}" for outcome in outcomes for text in outcome.problems]
     assert not problems, "\n".join(problems)
-    assert len(outcomes) == 6
-    assert sum(outcome.verdict.columns for outcome in outcomes if outcome.verdict is not None) > 180
+    assert len(outcomes) == 2 * histories
+    assert sum(outcome.verdict.columns for outcome in outcomes if outcome.verdict is not None) > 60 * histories
