@@ -1,4 +1,4 @@
-"""The job: one Structured Streaming query that says how far to read, and the batch function behind it.
+"""The job: the batch function behind the Structured Streaming query, which says how far to read (`stream`).
 
 The query's checkpoint is made anew at every start. What was done stands in the targets' own commits and nowhere else,
 so there is nothing in a checkpoint that could be lost or contradict them.
@@ -6,42 +6,31 @@ so there is nothing in a checkpoint that could be lost or contradict them.
 
 from __future__ import annotations
 
-import json
-import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from structlog import get_logger
 
 from cdc_sync.asked import Asked
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
-from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
+from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.events import TableId
 from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
 from cdc_sync.reports import RunReport
 from cdc_sync.spark.session import activate, build_session
-from cdc_sync.spark.source import spark_kafka_options
+from cdc_sync.stream import stream
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
-from cdc_sync.targets.failures import first_line
 from cdc_sync.topicsync import TopicSync
 
-_IDLE_SECONDS = 0.2
-_RETRY_FAILED_SECONDS = 5.0
-_WAITING_SECONDS = 1.0
 _REMEMBERED_SECONDS = 600.0
 """Well below what any topic keeps its records for."""
 
@@ -54,7 +43,7 @@ class SyncJob:
         self._context = context
         self.tables = Tables(context, table=table)
         self._topics: dict[str, TopicSync] = {}
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self.batches = 0
         self._ends: dict[tuple[str, int], int] = {}
         self._asked = Asked(context, self.tables, self._elsewhere)
@@ -67,7 +56,7 @@ class SyncJob:
         Raises:
             TransientError: if Kafka or the stores are away; everything done so far stands.
         """
-        with self._lock:
+        with self.lock:
             self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
             self._context.evidence.refresh()
             self._context.catalogue.refresh()
@@ -202,7 +191,7 @@ class SyncJob:
             except Exception as error:  # one table's failure is its own
                 table.fail(error)
 
-        with self._lock, ThreadPoolExecutor(1) as pool:
+        with self.lock, ThreadPoolExecutor(1) as pool:
             pool.submit(inheritable_thread_target(alone)).result()
 
     @property
@@ -285,7 +274,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         job.tables.restore()
         job.follow_partitionings()
         try:
-            _stream(job, context, once=once, stop=stop)
+            stream(job, context, once=once, stop=stop)
             job.remember()
         finally:
             context.catalogue.close()
@@ -298,127 +287,3 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
     finally:
         spark.stop()
         kafka.close()
-
-
-def _stream(job: SyncJob, context: Context, *, once: bool, stop: threading.Event) -> None:
-    """Run the query, and start it again when it fails for a reason that may pass, a bounded number of times."""
-    attempts = context.config.kafka.attempts
-    failures = 0
-    while not stop.is_set():
-        batches = job.batches
-        try:
-            _follow(job, context, once=once, stop=stop)
-            return
-        except (PySparkException, Py4JJavaError, CdcSyncError) as error:
-            failures = 1 if job.batches > batches else failures + 1
-            get_logger().warning("stream failed", attempt=failures, of=attempts, error=first_line(error))
-            if failures >= attempts:
-                raise TransientError(
-                    f"Cannot go on: the stream failed {failures} times in a row, at last: {first_line(error)}"
-                ) from error
-        _wait_for_kafka(context, stop)
-
-
-def _wait_for_kafka(context: Context, stop: threading.Event) -> None:
-    """Return when every partition has a leader, or the job is to stop.
-
-    Raises:
-        KafkaUnavailable: if one has none for `kafka.outage_timeout`.
-    """
-    config = context.config.kafka
-    deadline = time.monotonic() + config.outage_timeout.total_seconds()
-    while not stop.is_set():
-        try:
-            context.kafka.beginnings(context.kafka.matching_topics(config))
-            return
-        except KafkaUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            stop.wait(_WAITING_SECONDS)
-
-
-def _follow(job: SyncJob, context: Context, *, once: bool, stop: threading.Event) -> None:
-    failure: list[Exception] = []
-    checkpoint = _fresh_checkpoint(context)
-    query = _start(job, context, checkpoint, failure, once=once)
-    tried = time.monotonic()
-    try:
-        while query.isActive and not stop.is_set():
-            stop.wait(_IDLE_SECONDS)
-            if time.monotonic() - tried > _RETRY_FAILED_SECONDS and not failure:
-                job.catch_up()
-                job.maintain()
-                context.catalogue.refresh()
-                tried = time.monotonic()
-    finally:
-        with job._lock:  # the current batch ends first
-            query.stop()
-    if failure:
-        raise failure[0]
-    if query.exception() is not None:
-        raise query.exception()  # type: ignore[misc]
-    if once and not stop.is_set():
-        job.catch_up()
-        while job.waits and not stop.wait(_WAITING_SECONDS):
-            job.catch_up()
-
-
-def _start(job: SyncJob, context: Context, checkpoint: str, failure: list[Exception], *, once: bool) -> StreamingQuery:
-    config = context.config
-    topics = context.kafka.matching_topics(config.kafka)
-    job.check_topics(context.kafka.ends(topics))
-    starts = job.start_offsets(context.kafka.beginnings(topics))
-    stream = (
-        context.spark.readStream.format("kafka")
-        .options(**spark_kafka_options(config.kafka))
-        .option("subscribePattern", _pattern(config))
-        .option("startingOffsets", json.dumps(starts) if starts else "earliest")
-        .option("maxOffsetsPerTrigger", config.job.max_offsets_per_batch)
-        .option("failOnDataLoss", "false")
-        .load()
-    )
-
-    def batch(_: DataFrame, batch_id: int) -> None:
-        try:
-            job.process(_ends_of(context.spark, checkpoint, batch_id))
-        except Exception as error:
-            failure.append(error)
-            raise
-
-    writer = stream.select("offset").writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
-    if once:
-        return writer.trigger(availableNow=True).start()
-    seconds = config.job.trigger_interval.total_seconds()
-    return writer.trigger(processingTime=f"{int(seconds * 1000)} milliseconds").start()
-
-
-def _pattern(config: Config) -> str:
-    """Return the topics as a Java pattern; one that does not exist yet is then found when it does.
-
-    Spark looks for the pattern anywhere in a topic's name, so it is bound to the whole name here.
-    """
-    pattern = config.kafka.topic_pattern or "|".join(re.escape(topic) for topic in config.kafka.topics or ())
-    return f"^(?:{pattern})$"
-
-
-def _ends_of(spark: SparkSession, checkpoint: str, batch_id: int) -> dict[tuple[str, int], int]:
-    """Read where a micro-batch ends from the log that Structured Streaming writes before it runs the batch."""
-    jvm: Any = spark._jvm
-    log = jvm.org.apache.spark.sql.execution.streaming.OffsetSeqLog(spark._jsparkSession, f"{checkpoint}/offsets")
-    offsets = log.get(batch_id).get().offsets().apply(0).get().json()
-    return {
-        (topic, int(partition)): offset
-        for topic, partitions in json.loads(offsets).items()
-        for partition, offset in partitions.items()
-    }
-
-
-def _fresh_checkpoint(context: Context) -> str:
-    """Return an empty checkpoint folder: progress is in the targets, see the module's docstring."""
-    spark = context.spark
-    jvm: Any = spark._jvm
-    text = f"{context.config.pipeline.root}/checkpoint"
-    path = jvm.org.apache.hadoop.fs.Path(text)
-    filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    filesystem.delete(path, True)
-    return str(filesystem.makeQualified(path).toString())

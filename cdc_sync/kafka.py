@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -111,20 +110,13 @@ class KafkaClient:
         self._admin.poll(0)
 
     def topics(self) -> Mapping[str, int]:
-        """Return every topic and its number of partitions; internal topics are left out."""
+        """Return every topic and its number of partitions."""
         metadata = self._asked("list topics", lambda: self._admin.list_topics(timeout=self._timeout))
-        return {
-            name: len(topic.partitions)
-            for name, topic in sorted(metadata.topics.items())
-            if topic.error is None and not name.startswith("__")
-        }
+        return {name: len(topic.partitions) for name, topic in sorted(metadata.topics.items()) if topic.error is None}
 
     def matching_topics(self, config: Kafka) -> tuple[str, ...]:
         """Return the topics a pipeline reads that exist now, ordered by name."""
-        present = self.topics()
-        if config.topics is not None:
-            return tuple(sorted(set(config.topics) & set(present)))
-        return tuple(name for name in present if re.fullmatch(config.topic_pattern or "", name))
+        return config.matching(self.topics())
 
     def ends(self, topics: Collection[str]) -> Offsets:
         """Return the offset the next readable record of each partition will have.

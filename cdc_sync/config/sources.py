@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -12,6 +13,8 @@ from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, Tex
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
+
+_KAFKA_S_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class Kafka(Section):
@@ -42,6 +45,8 @@ class Kafka(Section):
                     "topics",
                     index,
                 )
+            if topic in _KAFKA_S_OWN:
+                problem("is Kafka's own, which Spark does not read; remove it", "topics", index)
         return self
 
     @model_validator(mode="after")
@@ -51,6 +56,17 @@ class Kafka(Section):
                 if name in getattr(self, section):
                     problem("is set by kafka.bootstrap_servers; remove it here", section, name)
         return self
+
+    def matching(self, present: Iterable[str]) -> tuple[str, ...]:
+        """Return which of the topics that exist are read, ordered by name.
+
+        A pattern does not match names that begin with `__`: Kafka, Debezium (heartbeats) and others name topics so that
+        hold no rows. A list is taken at its word.
+        """
+        if self.topics is not None:
+            return tuple(sorted(set(self.topics) & set(present)))
+        pattern = re.compile(self.topic_pattern or "")
+        return tuple(sorted(name for name in present if not name.startswith("__") and pattern.fullmatch(name)))
 
     @property
     def driver_settings(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from cdc_sync.config import Config, load_config, parse_config
+from cdc_sync.config import Config, Kafka, load_config, parse_config
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import ConfigError
 
@@ -189,3 +189,24 @@ def test_advice_names_what_a_usable_configuration_may_regret() -> None:
 
 def test_there_is_nothing_to_advise_on_the_smallest_configuration() -> None:
     assert advice(parse_config(SMALLEST)) == ()
+
+
+_PRESENT = ("__consumer_offsets", "__debezium-heartbeat.shop", "_schemas", "shop", "shop.inv.orders", "shop.inv.items")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"topic_pattern": ".*"}, ("_schemas", "shop", "shop.inv.items", "shop.inv.orders")),
+        ({"topic_pattern": r"(?P<prefix>.*shop)\.inv\.o.*"}, ("shop.inv.orders",)),
+        ({"topic_pattern": "inv"}, ()),
+        ({"topics": ("shop.inv.orders", "none")}, ("shop.inv.orders",)),
+        ({"topics": ("__debezium-heartbeat.shop",)}, ("__debezium-heartbeat.shop",)),
+    ],
+)
+def test_a_pattern_means_no_internal_topic_and_a_list_what_it_says(
+    asked: dict[str, object], found: tuple[str, ...]
+) -> None:
+    kafka = Kafka.model_validate({"bootstrap_servers": "b:1", **asked})
+
+    assert kafka.matching(_PRESENT) == found

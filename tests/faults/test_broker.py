@@ -13,6 +13,7 @@ import pytest
 
 from cdc_sync import job
 from cdc_sync.cli import main
+from cdc_sync.config import Config
 from cdc_sync.errors import KafkaUnavailable
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
@@ -53,12 +54,17 @@ def test_the_job_goes_on_when_the_broker_comes_back(
     table = SourceTable(
         "orders", [column("id", INT32, optional=False), column("note", TEXT)], prefix="away", null_is_default=False
     )
+    late = SourceTable("late", [column("id", INT32, optional=False)], prefix="away", null_is_default=False)
     lake = pipeline("away", settings="job: {trigger_interval: 200ms}")
+    # A Python expression that Java does not know, and that an internal topic matches too.
+    config = _with_kafka(lake, topic_pattern=r"(?P<topic>.*away\..*)")
     stop = threading.Event()
     produce(table.topic, table.insert(id=1, note="before"))
+    other = SourceTable("other", [column("id", INT32, optional=False)], prefix="away", null_is_default=False)
+    produce("__debezium-heartbeat.away.shop", other.insert(id=7))
     spark()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(job.run, lake.config, once=False, stop=stop)
+        running = pool.submit(job.run, config, once=False, stop=stop)
         try:
             _wait_until_equal(lake, table)
             kafka.stop()
@@ -69,11 +75,14 @@ def test_the_job_goes_on_when_the_broker_comes_back(
             table.add_column(column("more", INT32))
             produce(table.topic, [*table.insert(id=2, note="after", more=2), *table.update({"id": 1}, more=1)])
             _wait_until_equal(lake, table)
+            produce(late.topic, late.insert(id=3))
+            _wait_until_equal(lake, late)
         finally:
             stop.set()
         report = running.result(timeout=180)
 
-    assert [status.state for status in report.tables] == ["running"]
+    assert [status.state for status in report.tables] == ["running", "running"]
+    assert "change of a table that no rule matches" not in report.other_records
 
 
 @pytest.mark.spark
@@ -84,17 +93,12 @@ def test_a_broker_that_stays_away_is_one_clear_error(
 ) -> None:
     table = SourceTable("orders", [column("id", INT32, optional=False)], prefix="gone", null_is_default=False)
     lake = pipeline("gone", settings="job: {trigger_interval: 200ms}")
-    config = lake.config.model_copy(
-        update={
-            "kafka": lake.config.kafka.model_copy(
-                update={
-                    "attempts": 2,
-                    "outage_timeout": timedelta(seconds=3),
-                    "request_timeout": timedelta(seconds=2),
-                    "spark_properties": {"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"},
-                }
-            )
-        }
+    config = _with_kafka(
+        lake,
+        attempts=2,
+        outage_timeout=timedelta(seconds=3),
+        request_timeout=timedelta(seconds=2),
+        spark_properties={"default.api.timeout.ms": "3000", "request.timeout.ms": "2000"},
     )
     produce(table.topic, table.insert(id=1))
     spark()
@@ -109,6 +113,10 @@ def test_a_broker_that_stays_away_is_one_clear_error(
         finally:
             stop.set()
             kafka.start()
+
+
+def _with_kafka(lake: Pipeline, **settings: object) -> Config:
+    return lake.config.model_copy(update={"kafka": lake.config.kafka.model_copy(update=settings)})
 
 
 def _wait_until_equal(lake: Pipeline, table: SourceTable) -> None:

@@ -250,7 +250,7 @@ def test_a_decided_table_goes_on_only_once_it_was_read_while_nobody_works_on_it(
 ) -> None:
     (table,) = paused.tables.all()
     seen = []
-    pipeline.target.asked = lambda: seen.append((paused._lock.locked(), table.lock.locked(), table.pause is not None))
+    pipeline.target.asked = lambda: seen.append((paused.lock.locked(), table.lock.locked(), table.pause is not None))
 
     paused.catch_up()
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from cdc_sync import job
+from cdc_sync import job, stream
 from cdc_sync.cli import main
 from cdc_sync.state import StateStore
 from cdc_sync.testing import INT64, column
@@ -42,7 +42,7 @@ def test_tables_are_maintained_while_they_change_in_every_way(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(job, "_RETRY_FAILED_SECONDS", 0.5)
+    monkeypatch.setattr(stream, "_RETRY_FAILED_SECONDS", 0.5)
     prefix = f"kept-{format_}"
     shop, lake = Shop(prefix, produce), pipeline(prefix, settings=_SETTINGS, format=format_)
     stop = threading.Event()
