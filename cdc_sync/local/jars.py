@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,20 +48,21 @@ _ROOTS = {
         "org.apache.kafka:kafka-tools:4.3.1",
         "org.slf4j:slf4j-simple:1.7.36",  # the slf4j line Kafka 4.3.1 brings; without a binding it logs nothing
     ),
-    DEBEZIUM_POSTGRES: ("io.debezium:debezium-connector-postgres:3.6.1.Final:plugin@tar.gz",),
+    DEBEZIUM_POSTGRES: ("io.debezium:debezium-connector-postgres:3.6.3.Final:plugin@tar.gz",),
     DEBEZIUM_MARIADB: ("io.debezium:debezium-connector-mariadb:3.5.0.Final:plugin@tar.gz",),
     SPARK: (
         "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7",
         "org.apache.spark:spark-avro_2.12:3.5.7",
+        "org.apache.kafka:kafka-clients:3.9.2",  # Spark brings 3.4.1: CVE-2025-27817, CVE-2025-27818
     ),
     ICEBERG: (
-        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",
-        "org.xerial:sqlite-jdbc:3.46.1.3",
-        "org.postgresql:postgresql:42.7.7",
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        "org.xerial:sqlite-jdbc:3.54.1.0",
+        "org.postgresql:postgresql:42.7.14",
     ),
-    DELTA: ("io.delta:delta-spark_2.12:3.3.2",),
+    DELTA: ("io.delta:delta-spark_2.12:3.3.3",),
     HUDI: ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",),
-    S3: ("org.apache.iceberg:iceberg-aws-bundle:1.11.0",),
+    S3: ("org.apache.iceberg:iceberg-aws-bundle:1.12.0",),
     TRINO: (
         "io.trino:trino-server-core:476:@tar.gz",
         "io.trino:trino-iceberg:476:@zip",
@@ -80,7 +82,7 @@ _ROOTS = {
         "org.eclipse.jetty.ee10:jetty-ee10-servlet:12.1.4",
         "org.eclipse.jetty.compression:jetty-compression-server:12.1.4",
         "org.eclipse.jetty.compression:jetty-compression-gzip:12.1.4",
-        "org.xerial:sqlite-jdbc:3.46.1.3",
+        "org.xerial:sqlite-jdbc:3.54.1.0",
         "org.slf4j:slf4j-simple:2.0.17",
     ),
 }
@@ -210,11 +212,12 @@ def _resolve(set_name: str) -> tuple[Artefact, ...]:
             log = (folder / "ivy.log").read_text(errors="replace")[-2000:]
             raise SetupError(f"Cannot resolve {sorted(missing)}. Ivy said:\n{log}")
         for_spark = set_name == SPARK or set_name in _FOR_SPARK
-        shipped = {path.name for path in ivy.pyspark_jars().glob("*.jar")} if for_spark else set()
+        # By name: of two versions of one library Spark would take its own all the same.
+        shipped = {re.sub(r"-\d.*", "", path.stem) for path in ivy.pyspark_jars().glob("*.jar")} if for_spark else set()
         return tuple(
             replace(artefact, sha256=sha256_of(ivy.retrieved(artefact, folder)))
             for artefact in found
-            if artefact.file_name not in shipped
+            if artefact.name not in shipped
         )
 
 

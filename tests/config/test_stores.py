@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_sync.config import Target, parse_config
+from cdc_sync.errors import SetupError
 from cdc_sync.spark.connectors import coordinates
 from cdc_sync.spark.formats import CLASSES, catalog_settings, jar_sets
 
@@ -51,8 +52,16 @@ def test_where_nothing_is_pinned_coordinates_say_the_same() -> None:
     assert {name.split(":")[1] for name in found} == {
         "spark-sql-kafka-0-10_2.12",
         "spark-avro_2.12",
+        "kafka-clients",
         "iceberg-spark-runtime-3.5_2.12",
         "sqlite-jdbc",
         "postgresql",
         "iceberg-aws-bundle",
     }
+
+
+def test_a_format_without_connectors_for_a_line_of_spark_is_refused() -> None:
+    assert coordinates("4.0.0", ("delta",))
+
+    with pytest.raises(SetupError, match=r"Hudi has no bundle for PySpark 4\.0\.0\. Install PySpark 3\.5"):
+        coordinates("4.0.0", ("hudi",))

@@ -22,7 +22,7 @@ from testcontainers.core.waiting_utils import WaitStrategyTarget
 ROOT = Path(__file__).parents[2]
 JOB = f"cdc-sync:{metadata.version('cdc-sync')}"
 KAFKA = "cdc-sync-kafka:4.3.1"
-CONNECT = "cdc-sync-connect:3.6.1"
+CONNECT = "cdc-sync-connect:3.6.3"
 POSTGRES = "cdc-sync-postgres:15"
 REGISTRY = "cdc-sync-registry:3.3.3"
 STORE = "cdc-sync-store:1.75.2"
