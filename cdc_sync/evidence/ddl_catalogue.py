@@ -215,7 +215,7 @@ class Catalogue:
             for column in columns
             if fold(column.name) not in dropped
         ]
-        after.extend(LoggedColumn(name=item.name, token=self._token(era), default=item.computed) for item in added)
+        after.extend(LoggedColumn(name=item.name, token=self._token(era), default=item.default) for item in added)
         if len({fold(column.name) for column in after}) != len(after):
             raise Contradiction("two columns would have one name after it")
         return tuple(after)

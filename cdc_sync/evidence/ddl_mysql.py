@@ -14,6 +14,7 @@ from cdc_sync.evidence.ddl_statements import Add, Clause, Drop, Modify, Rename
 
 _COLUMN_VERBS = frozenset(("ADD", "DROP", "CHANGE", "MODIFY", "RENAME"))
 _NO_COLUMN = frozenset(("CONSTRAINT", "PRIMARY", "UNIQUE", "INDEX", "KEY", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"))
+_FILLED = frozenset(("AS", "AUTO_INCREMENT", "SERIAL"))
 _OTHER_ELEMENTS = (("PERIOD", "FOR"), ("SYSTEM", "VERSIONING"), ("VECTOR", "INDEX"), ("VECTOR", "KEY"))
 _PARTITION_VERBS = frozenset(
     (
@@ -75,7 +76,11 @@ def created_columns(elements: Reader) -> tuple[str, ...]:
     Raises:
         Unreadable: if an element is not understood.
     """
-    return listed_columns(elements, _is_other_element, _definition)
+    return tuple(name for name, _ in _listed(elements))
+
+
+def _listed(elements: Reader) -> tuple[tuple[str, list[str]], ...]:
+    return listed_columns(elements, _is_other_element, _defined)
 
 
 def _is_other_element(reader: Reader) -> bool:
@@ -90,11 +95,11 @@ def _add(reader: Reader) -> list[Clause]:
     reader.take("COLUMN")
     if_not_exists = reader.take("IF", "NOT", "EXISTS")
     if reader.word() == "(":
-        columns = created_columns(reader.group())
+        columns = _listed(reader.group())
         _end_of_clause(reader)
-        return [Add(name=name, if_not_exists=if_not_exists) for name in columns]
-    name = reader.name()
-    return [Add(name=name, if_not_exists=if_not_exists, computed="AS" in _defined(reader))]
+    else:
+        columns = ((reader.name(), _defined(reader)),)
+    return [Add(name=name, if_not_exists=if_not_exists, default=_has_default(words)) for name, words in columns]
 
 
 def _drop(reader: Reader) -> list[Clause]:
@@ -201,6 +206,13 @@ def _defined(reader: Reader) -> list[str]:
     words = reader.outer()
     _no_verbs(words)
     return words
+
+
+def _has_default(words: list[str]) -> bool:
+    """Tell whether rows get a value by themselves in a column that is defined so."""
+    if not _FILLED.isdisjoint(words):
+        return True
+    return "DEFAULT" in words and words[words.index("DEFAULT") + 1 :][:1] != ["NULL"]
 
 
 def _end_of_clause(reader: Reader) -> None:

@@ -61,7 +61,7 @@ def created_columns(elements: Reader) -> tuple[str, ...]:
     Raises:
         Unreadable: if an element is not understood.
     """
-    return listed_columns(elements, _is_other_element, Reader.outer)
+    return tuple(name for name, _ in listed_columns(elements, _is_other_element, Reader.outer))
 
 
 def _is_other_element(reader: Reader) -> bool:

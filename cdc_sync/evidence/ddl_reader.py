@@ -171,25 +171,27 @@ class Reader:
 
 
 def listed_columns(
-    elements: Reader, is_other: Callable[[Reader], bool], definition: Callable[[Reader], object]
-) -> tuple[str, ...]:
-    """Read what stands in the parentheses of CREATE TABLE or ADD; keys and constraints are left out.
+    elements: Reader, is_other: Callable[[Reader], bool], definition: Callable[[Reader], list[str]]
+) -> tuple[tuple[str, list[str]], ...]:
+    """Read what stands in the parentheses of CREATE TABLE or ADD, as names and what follows them.
+
+    Keys and constraints are left out.
 
     Args:
         elements: what stands between the parentheses.
         is_other: tells an element that is no column.
-        definition: takes all that follows a column's name.
+        definition: takes all that follows a column's name, and returns the words outside of parentheses.
 
     Raises:
         Unreadable: if an element is not understood.
     """
-    found: list[str] = []
+    found: list[tuple[str, list[str]]] = []
     while True:
         if is_other(elements):
             elements.outer()
         else:
-            found.append(elements.name())
-            definition(elements)
+            name = elements.name()
+            found.append((name, definition(elements)))
         if elements.at_end:
             return tuple(found)
         elements.need(",")

@@ -16,12 +16,13 @@ class Add:
     """A column that was not there before; with `if_not_exists`, nothing if one of that name is.
 
     Attributes:
-        computed: generated from others, so that rows that are there have values in it that no event tells.
+        default: rows get a value in it by themselves: of a default that is not NULL, a number of AUTO_INCREMENT, or an
+            expression. Rows that were there have one too, which an event shows only where the default is a constant.
     """
 
     name: str
     if_not_exists: bool = False
-    computed: bool = False
+    default: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from cdc_sync.evidence.initials import told_initial
 from cdc_sync.schema.initial import InitialValue, Known, Unknown
 from cdc_sync.schema.observed import ObservedColumn
 from cdc_sync.schema.types import BINARY, FLOAT64, INT32, STRING, DataType, DecimalType
+from tests.evidence.ddl_schema_changes import at as binlog
 from tests.evidence.ddl_schema_changes import change, replayed, table
 
 T = TableId(database="inv", schema="public", table="t")
@@ -114,3 +115,30 @@ def test_a_generated_column_of_mysql_has_values_that_no_event_tells() -> None:
     behind = SourcePosition(kind="binlog", parts=(1, 30, 0))
     shown = (told_initial([found], table("t"), behind, replace(SHOWN, name=name)) for name in ("n", "c"))
     assert list(shown) == [UNSEEN, None]
+
+
+CREATED = change(10, "create table t (id int)", {"t": "id"})
+
+
+@pytest.mark.parametrize(
+    ("definition", "shown", "expected"),
+    [
+        ("int default (1+1)", None, UNSEEN),
+        ("varchar(36) default uuid()", None, UNSEEN),
+        ("datetime default current_timestamp", None, UNSEEN),
+        ("int as (id + 1)", None, UNSEEN),
+        ("int auto_increment", None, UNSEEN),
+        ("int default 5", 5, None),
+        ("int default null", None, None),
+        ("int", None, None),
+    ],
+)
+@pytest.mark.parametrize("form", ["add n {}", "add (n {})", "add m int, add column if not exists n {} after id"])
+def test_a_statement_says_that_existing_rows_have_a_value_which_no_event_shows(
+    form: str, definition: str, shown: int | None, expected: InitialValue | None
+) -> None:
+    """Tried on MariaDB 10.11 with Debezium 3.5: of a default that is an expression, events show none."""
+    columns = "id n" if "m int" not in form else "id n m"
+    log = replayed(CREATED, change(20, f"alter table t {form.format(definition)}", {"t": columns})).log()
+
+    assert told_initial([log], table("t"), binlog(25), replace(SHOWN, default=shown)) == expected
