@@ -28,7 +28,7 @@ app = typer.Typer(
     name="cdc-sync",
     help="Keeps lake tables equal to the operational tables Debezium captures, rows and schema.",
     add_completion=False,
-    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -365,12 +365,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        result = typer.main.get_command(app).main(args=given, prog_name="cdc-sync", standalone_mode=False)
+        result = typer.main.get_command(app).main(args=given or ["--help"], prog_name="cdc-sync", standalone_mode=False)
     except Exception as error:
         # Typer's usage errors: their class moved between typer's releases, their shape did not.
         if not hasattr(error, "format_message"):
             raise
         message = f"Cannot read the command line: {error.format_message().rstrip('.')}; see cdc-sync --help"
         output.show_error(message, USAGE, as_json="--json" in given)
+        return USAGE
+    if not given:
         return USAGE
     return result if isinstance(result, int) else 0

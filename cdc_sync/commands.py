@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cdc_sync.config import Config, route
 from cdc_sync.config.advice import advice
-from cdc_sync.errors import CdcSyncError, HistoryError, RefusedError
+from cdc_sync.errors import CdcSyncError, ConfigError, HistoryError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.joins import find_join, join_version
 from cdc_sync.migrate.capabilities import KINDS, Capabilities, SchemaEvolution
@@ -139,14 +139,18 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         check: also ask Kafka which topics match.
 
     Raises:
-        KafkaUnavailable, ConfigError: with `check`, if Kafka does not answer or refuses.
+        ConfigError: if a client refuses a setting; with `check`, if the brokers refuse the log-in.
+        KafkaUnavailable: with `check`, if Kafka does not answer.
     """
+    from cdc_sync.kafka import KafkaClient
+    from cdc_sync.registry import check_properties
+
     warnings = advice(config)
     topics = None
+    kafka = KafkaClient(config.kafka)  # it sends nothing, but knows which settings there are
+    if config.registry is not None:
+        check_properties(config.registry)
     if check:
-        from cdc_sync.kafka import KafkaClient
-
-        kafka = KafkaClient(config.kafka)
         topics = kafka.matching_topics(config.kafka)
         missing = sorted(set(config.kafka.topics or ()) - set(topics))
         warnings += tuple(f"topic {name} does not exist yet" for name in missing)
@@ -225,7 +229,7 @@ def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.
 
 def status(config: Config) -> Status:
     """Tell how every table stands; works without Kafka, only the lag is missing then."""
-    store = StateStore(config.pipeline.root)
+    store = _state_store(config)
     statuses = store.tables()
     lags, problem = _lags(config, statuses)
     return Status(
@@ -436,9 +440,25 @@ def diff(config: Config, table: str, before: int, after: int) -> SchemaDifferenc
     )
 
 
+def _state_store(config: Config) -> StateStore:
+    """Open what a job wrote down of a pipeline.
+
+    Raises:
+        ConfigError: if no job ever wrote there.
+    """
+    store = StateStore(config.pipeline.root)
+    if not store.holds_any():
+        raise ConfigError(
+            f"Cannot find pipeline {config.pipeline.name!r}: nothing is written at {config.pipeline.root}; start it "
+            "with `cdc-sync run`; where it has run, check pipeline.state and pipeline.name"
+        )
+    return store
+
+
 def _history_store(config: Config) -> HistoryStore:
     from cdc_sync.history.store import HistoryStore
 
+    _state_store(config)
     return HistoryStore(f"{config.pipeline.root}/history")
 
 

@@ -24,6 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
+from cdc_sync.config.clientnames import why_refused
 from cdc_sync.config.sources import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
 
@@ -373,10 +374,8 @@ class KafkaClient:
             return make()
         except KafkaException as error:
             detail = error.args[0].str()
-            raise ConfigError(
-                f"Cannot use kafka.properties: {detail}; settings of one client only belong into "
-                "kafka.driver_properties or kafka.spark_properties"
-            ) from None
+            reason = why_refused(self._settings, detail)
+            raise ConfigError(f"Cannot use kafka.properties or kafka.driver_properties: {reason}") from None
 
     def _client_settings(self) -> dict[str, Any]:
         return {**self._settings, "error_cb": self._on_error}

@@ -30,6 +30,14 @@ def open_store(root: str, *, create: bool) -> ObjectStore:
     return LocalStore(folder, mkdir=True)
 
 
+def holds_any(root: str) -> bool:
+    """Whether anybody wrote below a root; of a folder, whether it is there."""
+    store = open_store(root, create=False)
+    if isinstance(store, LocalStore):
+        return True
+    return any(chunk for chunk in obstore.list(store, chunk_size=1))
+
+
 def name_of(table: TableId) -> str:
     """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it."""
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))

@@ -297,10 +297,10 @@ def _anything(data: Any, indent: str = "") -> Iterator[str]:
             width = max((len(key) for key in data), default=0)
             for key, item in data.items():
                 if isinstance(item, dict | list) and item:
-                    yield f"{indent}{key.replace('_', ' ')}:"
+                    yield f"{indent}{key}:"
                     yield from _anything(item, indent + "  ")
                 else:
-                    yield f"{indent}{key.replace('_', ' '):<{width}}  {_plain(item)}"
+                    yield f"{indent}{key:<{width}}  {_plain(item)}"
         case list():
             for item in data:
                 if isinstance(item, dict | list):

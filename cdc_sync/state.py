@@ -39,7 +39,7 @@ from cdc_sync.evidence.continuity import Compared, Pair
 from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.naming import Decision, Join
-from cdc_sync.objectstore import name_of, open_store, table_of
+from cdc_sync.objectstore import holds_any, name_of, open_store, table_of
 from cdc_sync.progress import with_number_keys
 from cdc_sync.resync import Mark, Resync, parse_resync
 from cdc_sync.rewritestate import (
@@ -124,6 +124,10 @@ class StateStore:
         """Open the files below a pipeline's root; reading needs no `create`."""
         self._root = root
         self._store = self._asked(lambda: open_store(root, create=create))
+
+    def holds_any(self) -> bool:
+        """Tell whether a job ever wrote here; of a folder, whether it is there."""
+        return self._asked(lambda: holds_any(self._root))
 
     def save(self, status: TableStatus) -> None:
         """Replace the status of a table, atomically."""

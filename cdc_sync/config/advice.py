@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cdc_sync.config.clientnames import JAVA, why_not_known_to_spark
+from cdc_sync.config.java import is_translated
 from cdc_sync.config.models import Config
 from cdc_sync.config.secrets import HIDDEN, Secret
 
@@ -18,6 +20,17 @@ def advice(config: Config) -> tuple[str, ...]:
             "connector.signals without connector.notifications: nobody tells when a resync has ended; set both, or say "
             "`cdc-sync resync --done` yourself"
         )
+    found += [
+        f"kafka.spark_properties: {reason}"
+        for name in config.kafka.spark_properties
+        if (reason := why_not_known_to_spark(name)) is not None
+    ]
+    found += [
+        f"kafka.properties.{name} is a name of librdkafka's, and Spark's readers log in without it; say the same in "
+        "Java's words under kafka.spark_properties, such as ssl.keystore.location"
+        for name in config.kafka.properties
+        if name.startswith(("ssl.", "sasl.", "https.")) and not is_translated(name) and name not in JAVA
+    ]
     protocol = config.kafka.driver_settings.get("security.protocol", "").upper()
     if protocol == "SASL_PLAINTEXT":
         found.append("security.protocol SASL_PLAINTEXT sends the password in clear; use SASL_SSL")

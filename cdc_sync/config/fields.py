@@ -80,11 +80,23 @@ def _scalar(value: object) -> bool | int | float | str | None:
     problem(f"must be one value, not {describe(value)}")
 
 
+_GLOB = re.compile(r"(?:\\\.|(?<!\\)[A-Za-z0-9_-])\*")
+"""A letter, digit, `_`, `-` or escaped dot, repeated: the `*` of shells, in all likelihood."""
+
+
 def _regex(value: str) -> str:
+    glob = _GLOB.search(re.sub(r"\[[^]]*\]", "[]", value))
+    if glob is not None:
+        one = glob[0].removesuffix("*")
+        problem(
+            f"looks like a pattern of shells: as a regular expression '{one}*' is any number of '{one}'; write "
+            f"'{one}.*' for anything behind it, or '(?:{one})*' if it is meant so"
+        )
     try:
         re.compile(value)
     except re.error as error:
-        problem(f"is not a regular expression: {error.msg} at character {(error.pos or 0) + 1}")
+        shell = ", and '*' alone means nothing there; write '.*' for anything" if value.startswith("*") else ""
+        problem(f"is not a regular expression: {error.msg} at character {(error.pos or 0) + 1}{shell}")
     return value
 
 

@@ -17,6 +17,11 @@ _MODULES = {
 }
 
 
+def is_translated(name: str) -> bool:
+    """Whether a name of librdkafka's is said to Spark in Java's words."""
+    return name in _DRIVER_ONLY
+
+
 def java_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """Translate what has another name in Java; everything else stays as it is."""
     settings = {name: value for name, value in properties.items() if name not in _DRIVER_ONLY}

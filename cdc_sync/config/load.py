@@ -67,6 +67,14 @@ def _resolved(document: Document, value: object, place: Place, environ: Mapping[
             except UnresolvedError as error:
                 raise document.error(f"Cannot resolve {dotted(place)}: {error}", place) from None
         case dict():
+            for key in value:
+                if "${" in key:
+                    raise document.error(
+                        f"Cannot resolve {dotted(place)}: key {key!r} holds a reference, which only values may; write "
+                        "the key out",
+                        (*place, key),
+                        at_key=True,
+                    )
             return {key: _resolved(document, item, (*place, key), environ) for key, item in value.items()}
         case tuple():
             return tuple(_resolved(document, item, (*place, i), environ) for i, item in enumerate(value))

@@ -88,8 +88,9 @@ def check_rules(rules: Sequence[TableRule]) -> None:
             continue
         earlier = next((number for number, other in enumerate(rules[:index]) if other.matches(rule.table)), None)
         if earlier is not None:
+            remedy = "move this rule before it" if rules[earlier].table is None else "remove one of the two"
             problem(
-                f"is never used: tables[{earlier}] matches this table first; move this rule before it",
+                f"is never used: tables[{earlier}] matches this table first; {remedy}",
                 "tables",
                 index,
                 "table",

@@ -70,6 +70,11 @@ def resolve(text: str, *, config_dir: str, environ: Mapping[str, str]) -> str:
         parts.append((found, match[0]))
         return found
 
+    without = _REFERENCE.sub("", _CONFIG_DIR.sub("", text))
+    if "${" in without:
+        raise UnresolvedError(
+            f"{without[without.index('${') :]!r} is never closed; add a }}, or write $${{ for a plain ${{"
+        )
     # The folder goes in first, so that it may stand inside another reference: ${file:${config_dir}/password}.
     with_folder = _CONFIG_DIR.sub(lambda match: match[1] or config_dir, text)
     resolved = _REFERENCE.sub(value, with_folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from datetime import timedelta
@@ -9,12 +10,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from cdc_sync.config.clientnames import REGISTRY
 from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, Text, problem
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 
 _KAFKA_S_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+_JOB_S_OWN = frozenset(
+    {
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "group.id",
+        "isolation.level",
+        "key.deserializer",
+        "value.deserializer",
+    }
+)
+"""How each reads is decided by who reads; Spark refuses most of them."""
 
 
 class Kafka(Section):
@@ -50,11 +63,21 @@ class Kafka(Section):
         return self
 
     @model_validator(mode="after")
-    def _servers_are_named_once(self) -> Kafka:
+    def _commas_are_of_lists(self) -> Kafka:
+        if "," in re.sub(r"\{\d*,\d*\}", "", self.topic_pattern or ""):
+            problem("holds a comma, which no topic's name does; write a|b, or topics: [a, b]", "topic_pattern")
+        return self
+
+    @model_validator(mode="after")
+    def _settings_are_the_operator_s(self) -> Kafka:
         for section in ("properties", "driver_properties", "spark_properties"):
-            for name in ("bootstrap.servers", "kafka.bootstrap.servers"):
-                if name in getattr(self, section):
+            for name in getattr(self, section):
+                if name in ("bootstrap.servers", "kafka.bootstrap.servers"):
                     problem("is set by kafka.bootstrap_servers; remove it here", section, name)
+                if name.startswith("kafka."):
+                    problem(f"has Spark's prefix; write {name.removeprefix('kafka.')}", section, name)
+                if name in _JOB_S_OWN:
+                    problem("is set by the job itself; remove it", section, name)
         return self
 
     def matching(self, present: Iterable[str]) -> tuple[str, ...]:
@@ -99,6 +122,17 @@ class Registry(Section):
     def _url_is_one(self) -> Registry:
         if not re.match(r"https?://", self.url):
             problem("must begin with http:// or https://", "url")
+        return self
+
+    @model_validator(mode="after")
+    def _properties_are_known(self) -> Registry:
+        for name in self.properties:
+            if name not in REGISTRY:
+                near = difflib.get_close_matches(name, sorted(REGISTRY), n=1)
+                meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(REGISTRY))}"
+                problem(f"is no setting of the registry's client; {meant}", "properties", name)
+        if self.properties.get("bearer.auth.credentials.source", "STATIC_TOKEN") != "STATIC_TOKEN":
+            problem("must be STATIC_TOKEN", "properties", "bearer.auth.credentials.source")
         return self
 
 

@@ -20,7 +20,6 @@ _LARGEST_ANSWER = 64 * 1024 * 1024
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _BASIC = "basic.auth.user.info"
 _TOKEN = "bearer.auth.token"
-_TOKEN_SOURCE = "bearer.auth.credentials.source"
 _HEADERS = {
     "bearer.auth.logical.cluster": "target-sr-cluster",
     "bearer.auth.identity.pool.id": "Confluent-Identity-Pool-Id",
@@ -31,8 +30,6 @@ _CA, _CERTIFICATE, _KEY, _KEY_PASSWORD = (
     "ssl.key.location",
     "ssl.key.password",
 )
-KNOWN_PROPERTIES = frozenset((_BASIC, _TOKEN, _TOKEN_SOURCE, *_HEADERS, _CA, _CERTIFICATE, _KEY, _KEY_PASSWORD))
-"""Names as in Confluent's clients."""
 
 
 class NoSuchSchema(Exception):
@@ -56,17 +53,11 @@ class RegistryHttp:
         Args:
             url: root of the API; may hold user and password.
             timeout: of each connection and each read.
-            properties: of `KNOWN_PROPERTIES`.
+            properties: of `config.clientnames.REGISTRY`.
 
         Raises:
-            ConfigError: if a property is not known or a certificate cannot be used.
+            ConfigError: if a certificate cannot be used.
         """
-        unknown = sorted(set(properties) - KNOWN_PROPERTIES)
-        if unknown:
-            known = ", ".join(sorted(KNOWN_PROPERTIES))
-            raise ConfigError(f"Cannot use registry.properties: {unknown[0]!r} is not one of {known}")
-        if properties.get(_TOKEN_SOURCE, "STATIC_TOKEN") != "STATIC_TOKEN":
-            raise ConfigError(f"Cannot use registry.properties: {_TOKEN_SOURCE} must be STATIC_TOKEN")
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))

@@ -55,7 +55,7 @@ class RegistrySettings(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Log-in and certificates, see `http.KNOWN_PROPERTIES`."""
+        """Log-in and certificates, see `config.clientnames.REGISTRY`."""
 
 
 class SchemaRegistry:
@@ -156,6 +156,15 @@ class SchemaRegistry:
 
 def _path(id_: WireId) -> str:
     return f"registry/{id_}.json"
+
+
+def check_properties(config: RegistrySettings) -> None:
+    """Refuse settings that cannot be used; nothing is sent.
+
+    Raises:
+        ConfigError: if a certificate cannot be read.
+    """
+    RegistryHttp(config.url, timeout=config.timeout, properties=config.properties)
 
 
 class _Registry:

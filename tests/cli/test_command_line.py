@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from typer.testing import CliRunner
 
-from cdc_sync import commands
+from cdc_sync import commands, output
 from cdc_sync.cli import app
 from cdc_sync.config import Config
 from cdc_sync.errors import RefusedError, SetupError
@@ -27,6 +27,18 @@ def test_help_lists_every_command() -> None:
 
     assert result.exit_code == 0
     assert all(f" {name} " in result.output for name in _COMMANDS)
+
+
+def test_alone_it_shows_its_help_and_ends_as_a_wrong_command_line_does(cdc_sync: CommandLine) -> None:
+    ran = cdc_sync()
+
+    assert (ran.exit_code, ran.err) == (2, "")
+    assert ran.out == cdc_sync("-h").out == cdc_sync("--help").out
+    assert "validate" in ran.out
+
+
+def test_every_command_knows_the_short_name_of_help(cdc_sync: CommandLine) -> None:
+    assert cdc_sync("run", "-h").out == cdc_sync("run", "--help").out != ""
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
@@ -106,8 +118,46 @@ def test_validate_shows_references_instead_of_secrets(cdc_sync: CommandLine, con
     assert "hunter2" not in ran.out
 
 
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        (
+            "properties: {session.timout.ms: 1}",
+            "session.timout.ms is no setting of librdkafka; did you mean session.timeout.ms?",
+        ),
+        ("driver_properties: {zebra: 1}", "zebra is no setting of librdkafka; remove it, or mend its name"),
+        (
+            "properties: {sasl.jaas.config: x}",
+            "sasl.jaas.config is a setting of Java's client only; move it to kafka.spark_properties",
+        ),
+        (
+            "properties: {security.protocol: SSL2}",
+            'Invalid value "SSL2" for configuration property "security.protocol"; mend it there',
+        ),
+    ],
+)
+def test_validate_refuses_settings_that_the_client_would_refuse(
+    cdc_sync: CommandLine, config: Path, section: str, reason: str
+) -> None:
+    lines = config.read_text().splitlines()
+    config.write_text("\n".join(f"  {section}" if "sasl.password" in line else line for line in lines))
+
+    ran = cdc_sync("validate", config)
+
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert ran.err == f"cdc-sync: Cannot use kafka.properties or kafka.driver_properties: {reason}\n"
+
+
+def test_a_report_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show(RunReport(batches=1, tables=(), other_records={"shop.public.up_long": 2}), as_json=False)
+
+    assert capsys.readouterr().out == "batches        1\ntables         -\nother_records:\n  shop.public.up_long  2\n"
+
+
 def test_validate_warns(cdc_sync: CommandLine, config: Path) -> None:
-    config.write_text(config.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT"))
+    config.write_text(
+        config.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT, sasl.mechanism: PLAIN, sasl.username: me")
+    )
 
     ran = cdc_sync("validate", config)
 

@@ -145,7 +145,8 @@ def test_an_end_of_a_name_that_two_tables_share_is_refused(cdc_sync: CommandLine
     assert cdc_sync("history", config, "inv.orders").exit_code == 0
 
 
-def test_a_pipeline_that_never_ran_has_no_versions(cdc_sync: CommandLine, config: Path) -> None:
+def test_a_pipeline_that_just_began_has_no_versions(cdc_sync: CommandLine, config: Path) -> None:
     config.write_text(config.read_text().replace("name: inventory", "name: other"))
+    (config.parent / "state" / "other").mkdir(parents=True)
 
     assert cdc_sync("history", config).out == "No schema version is recorded yet.\n"

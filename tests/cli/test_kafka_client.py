@@ -133,9 +133,8 @@ def test_a_setting_that_the_client_does_not_know_is_a_mistake_of_the_configurati
         KafkaClient(settings(NOBODY, properties={"ssl.truststore.location": "x"}))
 
     assert str(refusal.value) == (
-        "Cannot use kafka.properties: Java TrustStores are not supported, use `ssl.ca.location` and a certificate file "
-        "instead. See https://github.com/confluentinc/librdkafka/wiki/Using-SSL-with-librdkafka for more information.; "
-        "settings of one client only belong into kafka.driver_properties or kafka.spark_properties"
+        "Cannot use kafka.properties or kafka.driver_properties: ssl.truststore.location is a setting of Java's client "
+        "only; move it to kafka.spark_properties"
     )
 
 

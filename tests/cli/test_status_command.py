@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 
 from cdc_sync.events import TableId
@@ -45,10 +46,27 @@ def fill(config: Path) -> None:
     )
 
 
-def test_a_pipeline_that_never_ran_has_seen_no_table(cdc_sync: CommandLine, config: Path) -> None:
+def test_a_pipeline_that_just_began_has_seen_no_table(cdc_sync: CommandLine, config: Path) -> None:
+    StateStore(f"{config.parent}/state/inventory", create=True)
+
     ran = cdc_sync("status", config)
 
     assert (ran.exit_code, ran.out, ran.err) == (0, "Pipeline 'inventory' has seen no table yet.\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("status",), ("history",), ("decide", "orders", "--rename", "a=b"), ("resync", "orders")]
+)
+def test_where_no_job_ever_wrote_there_is_no_pipeline_to_look_at(
+    cdc_sync: CommandLine, config: Path, arguments: tuple[str, ...]
+) -> None:
+    ran = cdc_sync(arguments[0], config, *arguments[1:])
+
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert ran.err == (
+        f"cdc-sync: Cannot find pipeline 'inventory': nothing is written at {config.parent}/state/inventory; start it "
+        "with `cdc-sync run`; where it has run, check pipeline.state and pipeline.name\n"
+    )
     assert not (config.parent / "state").exists()
 
 

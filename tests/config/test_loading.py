@@ -187,6 +187,30 @@ def test_advice_names_what_a_usable_configuration_may_regret() -> None:
     )
 
 
+def test_advice_names_settings_that_java_s_client_would_ignore() -> None:
+    config = parse_config(
+        """
+pipeline: {name: inventory}
+kafka:
+  bootstrap_servers: localhost:9092
+  topics: [t]
+  properties: {ssl.certificate.location: a.pem, sasl.mechanism: PLAIN, client.id: us}
+  spark_properties: {fetch.max.byte: 1, ssl.ca.pem: x, client.rack: a, aws.region: eu}
+tables: [{table: d.s.t}]
+"""
+    )
+
+    assert advice(config) == (
+        "kafka.spark_properties: fetch.max.byte is no setting of Java's client, which ignores it; did you mean "
+        "fetch.max.bytes?",
+        "kafka.spark_properties: ssl.ca.pem is a name of librdkafka's, which Java's client ignores",
+        "kafka.spark_properties: aws.region is no setting of Java's client, which ignores it unless a class named "
+        "there reads it",
+        "kafka.properties.ssl.certificate.location is a name of librdkafka's, and Spark's readers log in without it; "
+        "say the same in Java's words under kafka.spark_properties, such as ssl.keystore.location",
+    )
+
+
 def test_there_is_nothing_to_advise_on_the_smallest_configuration() -> None:
     assert advice(parse_config(SMALLEST)) == ()
 

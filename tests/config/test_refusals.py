@@ -28,4 +28,4 @@ def test_is_refused_with_place_reason_and_remedy(text: str, message: str) -> Non
 
 
 def test_the_golden_file_is_read_whole() -> None:
-    assert len(_CASES) == 111
+    assert len(_CASES) == 121

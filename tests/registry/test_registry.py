@@ -248,14 +248,6 @@ class TestLogin:
             assert self.logins(small, tmp_path, bearer_auth_token="t0ken") == {"Bearer t0ken"}
             assert other.logins == [None]
 
-    def test_a_token_must_be_given(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"bearer\.auth\.credentials\.source must be STATIC_TOKEN"):
-            SchemaRegistry(settings("http://h", properties={"bearer.auth.credentials.source": "OAUTHBEARER"}), "")
-
-    def test_a_property_it_does_not_know_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"registry\.properties: 'basic\.auth\.user' is not one of basic\.auth"):
-            SchemaRegistry(settings("http://h", properties={"basic.auth.user": "me"}), str(tmp_path))
-
     @pytest.mark.parametrize("name", ["ssl.ca.location", "ssl.certificate.location"])
     def test_a_certificate_that_is_not_there_is_refused(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(ConfigError, match="the certificates cannot be read"):
