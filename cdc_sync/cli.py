@@ -307,6 +307,17 @@ def install_ddl_capture(
 
 
 @app.command()
+def docs(
+    ctx: typer.Context,
+    page: Annotated[str | None, typer.Argument(help="Its name; lists all if unset.", show_default=False)] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a page of the documentation, such as reference, which explains every key of a configuration."""
+    _guarded(_style(ctx, as_json, verbose), (), lambda: commands.docs(page))
+
+
+@app.command()
 def demo(
     ctx: typer.Context,
     source: Annotated[DemoSource, typer.Option("--source", help="The database to play with.")] = DemoSource.POSTGRES,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from cdc_sync import installed
 from cdc_sync.config import Config, route
 from cdc_sync.config.advice import advice
 from cdc_sync.errors import CdcSyncError, ConfigError, HistoryError, RefusedError
@@ -129,6 +130,13 @@ class Rewritten:
     target: str
     evolution: SchemaEvolution
     undo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Which pages of documentation there are."""
+
+    pages: tuple[str, ...]
 
 
 def validate(config: Config, *, check: bool = False) -> Validation:
@@ -262,6 +270,20 @@ def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId
         # A topic that is gone has no end: nothing can be said about a table that reads it.
         if set(status.offsets) <= set(ends)
     }, None
+
+
+def docs(page: str | None) -> Pages | str:
+    """Return a page of the documentation, or which there are.
+
+    Raises:
+        ConfigError: if there is no such page.
+    """
+    known = installed.pages()
+    if page is None:
+        return Pages(pages=known)
+    if page not in known:
+        raise ConfigError(f"Cannot show page {page!r}: there are {', '.join(known)}")
+    return installed.page(page)
 
 
 def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> CaptureResult:

@@ -98,6 +98,8 @@ def jsonable(value: object, secrets: Collection[Secret] = ()) -> Any:
 
 def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
     match value:
+        case str():
+            yield value.rstrip("\n")
         case Validation():
             yield from _validation(value)
         case Status():

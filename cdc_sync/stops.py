@@ -133,7 +133,7 @@ def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolutio
         reason=f"the target is of schema_evolution: {has}, which its readers find columns by, and the configuration "
         f"asks for {wanted}",
         remedy=f"set schema_evolution: {has} for it again; or have all its rows rewritten by `cdc-sync regime CONFIG "
-        f"{table}`, once its readers are ready for that (docs/hudi.md)",
+        f"{table}`, once its readers are ready for that (`cdc-sync docs hudi`)",
     )
 
 
@@ -141,7 +141,7 @@ LOGS = Pause(
     reason="the target is of the type MERGE_ON_READ: changed rows lie in logs, which its readers have to know, and the "
     "configuration does not say so",
     remedy="set hoodie.datasource.write.table.type: MERGE_ON_READ among target.table_properties again; or give the "
-    "table another target and have its rows sent once more (docs/hudi.md)",
+    "table another target and have its rows sent once more (`cdc-sync docs hudi`)",
 )
 """Why a table stops whose readers were looked at as if there were no logs."""
 
@@ -156,7 +156,7 @@ def unread_partitions(engine: str, reason: str) -> Pause:
         reason=f"the target is partitioned, as it was made, and the configuration names {engine} among its readers, "
         f"which is not to read such tables: it {reason}",
         remedy="say in the rule's readers who does; or give the table another target and have its rows sent once more "
-        "(docs/readers.md)",
+        "(`cdc-sync docs readers`)",
     )
 
 

@@ -29,6 +29,7 @@ from cdc_sync.targets.failures import first_line
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
+_TOPICS_SECONDS = 1.0
 
 
 class Work(Protocol):
@@ -105,15 +106,17 @@ def _follow(job: Work, context: Context, *, once: bool, stop: threading.Event) -
     topics = context.kafka.matching_topics(context.config.kafka)
     query = _start(job, context, topics, checkpoint, failure, once=once)
     has_more = False
-    tried = time.monotonic()
+    tried = looked = time.monotonic()
     try:
         while query.isActive and not stop.is_set() and not has_more:
             stop.wait(_IDLE_SECONDS)
+            if not once and time.monotonic() - looked > _TOPICS_SECONDS and not failure:
+                has_more = not set(context.kafka.matching_topics(context.config.kafka)) <= set(topics)
+                looked = time.monotonic()
             if time.monotonic() - tried > _RETRY_FAILED_SECONDS and not failure:
                 job.catch_up()
                 job.maintain()
                 context.catalogue.refresh()
-                has_more = not once and not set(context.kafka.matching_topics(context.config.kafka)) <= set(topics)
                 tried = time.monotonic()
     finally:
         with job.lock:  # the current batch ends first

@@ -21,7 +21,7 @@ from cdc_sync.targets.place import held_target
 
 _ONE_TARGET_EACH = (
     "give one of the two tables another target, or both rules the same merge; where they are partitions of one "
-    "Postgres table, publish that one instead: publish.via.partition.root=true in the connector (docs/modes.md)"
+    "Postgres table, publish that one instead: publish.via.partition.root=true in the connector (`cdc-sync docs modes`)"
 )
 
 

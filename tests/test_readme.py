@@ -35,7 +35,7 @@ def test_the_configuration_loads_and_routes_as_it_says() -> None:
 
 def test_every_command_it_lists_exists(capsys) -> None:  # type: ignore[no-untyped-def]
     commands = re.findall(r"^\| `cdc-sync ([\w-]+)", README, re.MULTILINE)
-    assert len(commands) == 15
+    assert len(commands) == 16
     main(["--help"])
     shown = capsys.readouterr().out
     assert [name for name in commands if name not in shown] == []

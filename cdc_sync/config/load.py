@@ -103,7 +103,8 @@ def _translated(document: Document, found: dict[str, Any]) -> ConfigError:
         case "missing":
             owner = dotted(place[:-1])
             return document.error(
-                f"Cannot use {owner}: key {place[-1]!r} is missing; add it (conf/reference.yaml explains every key)",
+                f"Cannot use {owner}: key {place[-1]!r} is missing; add it (`cdc-sync docs reference` explains every "
+                "key)",
                 place[:-1],
                 at_key=True,
             )

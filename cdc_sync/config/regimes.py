@@ -59,7 +59,7 @@ class Kept:
             if reason is None:
                 continue
             why = f"names {name}, which is not to read {regime} tables: it {reason}"
-            right = f"{_of(right_for(name))} it shows every value (docs/readers.md)"
+            right = f"{_of(right_for(name))} it shows every value (`cdc-sync docs readers`)"
             if "readers" not in self.inherits:
                 problem(f"{why}; {right}", *self.place, "readers", index)
             if "schema_evolution" in self.inherits:
@@ -86,7 +86,7 @@ class Kept:
             is_said = "is empty beside target.schema_evolution: on_read" if says == "readers" else "is on_read"
             problem(
                 f"{is_said}, so that most engines would read old columns under new names, without an error; say with "
-                "readers: [spark] that none of them reads the tables (docs/hudi.md)",
+                "readers: [spark] that none of them reads the tables (`cdc-sync docs hudi`)",
                 *self.place,
                 says,
             )

@@ -48,7 +48,9 @@ def run(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.E
     """
     for module in ("psycopg", "pymysql", "pyiceberg", "sqlalchemy", "pyarrow"):
         if find_spec(module) is None:
-            raise SetupError(f"Cannot run the demo: {module} is not installed; install cdc-sync[demo]")
+            raise SetupError(
+                f"Cannot run the demo: {module} is not installed; install it with pip install 'cdc-sync[demo]'"
+            )
     from cdc_sync.demo.show import Show
 
     show = Show()

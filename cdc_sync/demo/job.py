@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cdc_sync.config import Config, load_config
-from cdc_sync.errors import SetupError
+from cdc_sync.installed import folder
 from cdc_sync.local.process import ServerProcess
 
-_CONF = Path(__file__).parents[2] / "conf"
 _PATIENCE = 60.0
 
 
@@ -21,14 +20,8 @@ def variables(*, folder: Path, bootstrap_servers: str) -> dict[str, str]:
 
 
 def configuration_file(name: str) -> Path:
-    """Return where a file of the folder `conf` is.
-
-    Raises:
-        SetupError: if the package is installed without it.
-    """
-    if not (path := _CONF / name).is_file():
-        raise SetupError(f"Cannot find {path}: the demo runs from a clone of the repository, see scripts/demo")
-    return path
+    """Return where a file of the folder `conf` is."""
+    return folder("conf") / name
 
 
 def configuration(path: Path, environment: Mapping[str, str]) -> Config:
@@ -45,7 +38,7 @@ class JobProcess(ServerProcess):
             [sys.executable, "-m", "cdc_sync", "run", str(config)],
             log=log,
             # Where `-m` finds the package, whether or not it is installed.
-            cwd=_CONF.parent,
+            cwd=Path(__file__).parents[2],
             environment=environment,
         )
 

@@ -54,7 +54,8 @@ def open_source(config: Config) -> Iterator[Source]:
     catalogue = config.evidence.catalogue
     if config.source is None and catalogue is None:
         raise ConfigError(
-            "Cannot verify: the configuration names no source database; add source: {dsn: ...}, see conf/reference.yaml"
+            "Cannot verify: the configuration names no source database; add source: {dsn: ...}, see `cdc-sync docs "
+            "reference`"
         )
     dsn = config.source.dsn if config.source is not None else catalogue.dsn  # type: ignore[union-attr]
     password = config.source.password if config.source is not None else None

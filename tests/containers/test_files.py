@@ -12,6 +12,7 @@ import yaml
 
 from cdc_sync.config import load_config
 from cdc_sync.local.artefact import MANIFEST, parse_manifest
+from cdc_sync.spark.connectors import LOCKED_PYSPARK
 from tests.containers import engine, groups
 
 _DOCKER = engine.ROOT / "docker"
@@ -40,6 +41,12 @@ def test_the_image_gets_every_package_that_the_project_needs() -> None:
             needed.add(re.split(r"[=<>~\[ ]", requirement)[0])
 
     assert needed - shipped == {"cdc-sync"} & needed
+
+
+def test_pip_installs_the_spark_whose_jars_are_pinned() -> None:
+    project = (engine.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+    assert f'"pyspark=={LOCKED_PYSPARK}"' in project
 
 
 def test_images_are_named_after_the_versions_inside() -> None:
