@@ -9,6 +9,7 @@ from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
 from cdc_sync.errors import WireError
 from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.incarnations import placed
 from cdc_sync.progress import Progress
 from cdc_sync.samples import read_sample
 from cdc_sync.spark.source import OffsetRange
@@ -23,10 +24,11 @@ Lsns = Mapping[int, int]
 
 def last_sources(context: Context, ranges: Sequence[OffsetRange]) -> dict[int, Source | None]:
     """Return by partition the source block of each range's last event; deletes are followed by tombstones."""
-    return {item.partition: _last_source(context, item) for item in ranges}
+    return {item.partition: last_source(context, item) for item in ranges}
 
 
-def _last_source(context: Context, item: OffsetRange) -> Source | None:
+def last_source(context: Context, item: OffsetRange) -> Source | None:
+    """Return the source block of a range's last event, None if it is not near the end."""
     for offset in range(item.end - 1, max(item.start, item.end - _LOOK_BACK) - 1, -1):
         source = source_at(context, item.topic, item.partition, offset)
         if source is not None:
@@ -75,7 +77,7 @@ def position_before(context: Context, table: TableId, topic: str, partition: int
     for offset in range(end - 1, max(-1, end - FAR_BACK), -1):
         source = source_at(context, topic, partition, offset)
         if source is not None and source.table == table:
-            return source.position
+            return placed(source.position, source.at, context.began.get(table, ()))
     return None
 
 

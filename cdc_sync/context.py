@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import structures_behind
 from cdc_sync.evidencetopics import EvidenceTopics
 from cdc_sync.history.store import HistoryStore
+from cdc_sync.incarnations import Began
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.registry import SchemaRegistry
 from cdc_sync.resyncing import Notifications
@@ -30,7 +31,11 @@ from cdc_sync.targets.base import Target, open_target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What every table of one pipeline shares."""
+    """What every table of one pipeline shares.
+
+    Attributes:
+        began: when the source's log began anew under a table, as far as its history or a survey since tells.
+    """
 
     config: Config
     spark: SparkSession
@@ -44,6 +49,7 @@ class Context:
     catalogue: SourceCatalogue
     values: SourceValues
     notifications: Notifications
+    began: dict[TableId, Began] = field(default_factory=dict)
 
     def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
         """Return the positions behind one at which the source tells of a table's columns, in order; None is before all.
@@ -72,7 +78,7 @@ class Context:
     def events(self, digests: Iterable[str] = ()) -> EventReader:
         """Return how to read the events of a range in which these schemas are."""
         known = (self.book.get(digest) for digest in digests)
-        return EventReader.of((item for item in known if item is not None), headers=self.headers)
+        return EventReader.of((item for item in known if item is not None), headers=self.headers, began=self.began)
 
 
 def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, target: Target | None = None) -> Context:

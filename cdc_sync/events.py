@@ -28,7 +28,9 @@ class SourcePosition:
     """A place in the source's log, totally ordered inside one source.
 
     Attributes:
-        kind: the coordinate system; positions of different kinds are compared by kind first, which only
+        incarnation: how many times the log had begun anew by then, as far as the table's events prove it (a failover,
+            a restored server); compared first, see `incarnations`.
+        kind: the coordinate system; positions of different kinds are compared by kind next, which only
             happens when a connector was replaced.
         parts: big-endian coordinates. `postgresql`: (last commit LSN before the event, the event's LSN); the first
             is the event's own LSN when the connector does not know it (first transaction, snapshot). `binlog`:
@@ -38,12 +40,14 @@ class SourcePosition:
 
     kind: str
     parts: tuple[int, ...]
+    incarnation: int = 0
 
     def __lt__(self, other: SourcePosition) -> bool:
-        return (self.kind, self.parts) < (other.kind, other.parts)
+        return (self.incarnation, self.kind, self.parts) < (other.incarnation, other.kind, other.parts)
 
     def __str__(self) -> str:
-        return f"{self.kind}:{'/'.join(str(part) for part in self.parts)}"
+        incarnation = f".{self.incarnation}" if self.incarnation else ""
+        return f"{self.kind}{incarnation}:{'/'.join(str(part) for part in self.parts)}"
 
     @staticmethod
     def parse(text: str) -> SourcePosition:
@@ -52,10 +56,11 @@ class SourcePosition:
         Raises:
             ValueError: if the text is not a position.
         """
-        match = re.fullmatch(r"([a-z]+):((?:\d+(?:/\d+)*)?)", text)
+        match = re.fullmatch(r"([a-z]+)(?:\.(\d+))?:((?:\d+(?:/\d+)*)?)", text)
         if match is None:
             raise ValueError(f"Cannot read source position {text!r}: expected kind:number/number")
-        return SourcePosition(kind=match[1], parts=tuple(int(part) for part in match[2].split("/")) if match[2] else ())
+        parts = tuple(int(part) for part in match[3].split("/")) if match[3] else ()
+        return SourcePosition(kind=match[1], parts=parts, incarnation=int(match[2] or 0))
 
 
 NO_POSITION = SourcePosition(kind="none", parts=())

@@ -25,7 +25,7 @@ from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.maintained import PipelineMaintained
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
-from cdc_sync.resync import ResyncAsked
+from cdc_sync.resync import ResyncAsked, marked
 from cdc_sync.state import QuarantineCount
 from cdc_sync.verify.report import Verified
 from cdc_sync.verify.text import lines
@@ -176,7 +176,7 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             at = f" at {line.paused_at}" if line.paused_at else ""
             yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
         for mark in line.needs_resync:
-            yield f"{line.table}: column {mark.column!r} needs resync since version {mark.version}: {mark.reason}"
+            yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:
             yield f"{line.table}: warning: {warning}"
     yield from _aside(value.quarantine)

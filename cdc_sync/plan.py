@@ -25,7 +25,7 @@ from cdc_sync.joins import versions_of_joins
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
-from cdc_sync.planversion import Given, Waits, first_version, next_version
+from cdc_sync.planversion import Given, Waits, first_version, in_new_log, next_version, unchanged_in_new_log
 from cdc_sync.refused import (
     Refused,
     recreated_before,
@@ -117,11 +117,15 @@ def plan_table(
         if history is not None:
             if not is_later(sighting.position, sighting.kafka, history.head):
                 continue
-            stop, history = _to_its_end(given, history, versions, sighting.position)
+            stop, history = _to_its_end(given, history, versions, sighting)
             if stop is not None:
                 return replace(stop, versions=tuple(versions), warnings=tuple(warnings))
         if sighting.truncate and (history is None or not route.append):
-            continue  # it says nothing of columns, and has no key
+            # It says nothing of columns, and has no key.
+            if history is not None and in_new_log(sighting, history):
+                versions.append(unchanged_in_new_log(given, history, sighting))
+                history = history.extended(versions[-1])
+            continue
         seen = observed(sighting.schema)
         outcome: Version | Refused | Waits | None = _to_come_here(given, history, sighting)
         if outcome is None:
@@ -156,22 +160,23 @@ def plan_table(
             case None:
                 continue
     if history is not None and to_the_end:
-        stop, _ = _to_its_end(given, history, versions, None)
+        stop, _ = _to_its_end(given, history, versions)
         if stop is not None:
             return replace(stop, versions=tuple(versions), warnings=tuple(warnings))
     return TablePlan(versions=tuple(versions), warnings=tuple(warnings))
 
 
 def _to_its_end(
-    given: Given, history: History, versions: list[Version], upto: SourcePosition | None
+    given: Given, history: History, versions: list[Version], sighting: Sighting | None = None
 ) -> tuple[TablePlan | None, History]:
     """Take up that the table was dropped or renamed, if the source says so of a place before the next event.
 
     Returns:
         What stops the table there, if anything; and the history then.
     """
-    if history.head.dropped is not None:
+    if history.head.dropped is not None or (sighting is not None and in_new_log(sighting, history)):
         return None, history
+    upto = None if sighting is None else sighting.position
     told = first_end(given.logs, history, given.names, upto)
     if told is None:
         return None, history

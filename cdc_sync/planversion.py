@@ -30,8 +30,9 @@ from cdc_sync.refused import (
     refused_key,
     unproven,
 )
+from cdc_sync.resync import ALL_ROWS
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import DECIDED, Alignment, Evidence, Facts, Proof
+from cdc_sync.schema.alignment import DECIDED, NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.derive import derive
 from cdc_sync.schema.diff import diff
@@ -70,7 +71,36 @@ def first_version(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Versi
     alignment = Alignment(same=(), added=added, dropped=(), unproven=(), evidence=())
     schema = derive(EMPTY_SCHEMA, seen, alignment, retire=False, initials={})
     evidence = Evidence(subject=str(sighting.table), kind="first sight", text="first event of this table")
-    return _version(sighting, 1, schema, (), (evidence,), kept)
+    return replace(_version(sighting, 1, schema, (), (evidence,), kept), began=sighting.began)
+
+
+def in_new_log(sighting: Sighting, history: History | None) -> bool:
+    """Whether an event is the first to show that the source's log began anew."""
+    return history is not None and sighting.position.incarnation > history.head.position.incarnation
+
+
+def unchanged_in_new_log(given: Given, history: History, sighting: Sighting) -> Version:
+    """Return the version that an event leads to which shows that the source's log began anew, and nothing else."""
+    head = history.head
+    version = _version(sighting, head.number + 1, head.schema, (), (_new_log(given),), given.kept)
+    fingerprint = head.fingerprint if sighting.truncate else sighting.fingerprint
+    return replace(version, fingerprint=fingerprint, began=sighting.began[len(history.began) :])
+
+
+def _new_log(given: Given) -> Evidence:
+    if given.route.append:
+        return Evidence(subject=ALL_ROWS, kind="name", text=_NEW_LOG)
+    return Evidence(subject=ALL_ROWS, kind=NEEDS_RESYNC, text=f"{_NEW_LOG}. {_COMPARE}")
+
+
+_NEW_LOG = (
+    "the source's log began anew (failover, restored or upgraded server): columns are told by their names across it; "
+    "DDL capture and readings of the catalogue are not joined to events behind it"
+)
+_COMPARE = (
+    "What was changed between the two logs is in no event: compare with `cdc-sync verify`, and end this mark with "
+    "`cdc-sync resync --done`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +129,10 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
     boundary = head.snapshot and not sighting.snapshot and not sighting.before_seen_in_stream
     anew = any(was_made_anew(log, history.table, head.position, sighting.position) for log in logs)
     facts = Facts(
-        append_only=sighting.append_only and not anew and not (read is not None and read.made_anew),
+        append_only=sighting.append_only
+        and not anew
+        and not (read is not None and read.made_anew)
+        and not in_new_log(sighting, history),
         snapshot_boundary=boundary,
         renames=route.renames,
         drops=route.drops,
@@ -128,6 +161,21 @@ def next_version(
     given: Given, history: History, sighting: Sighting, seen: ObservedSchema
 ) -> Version | Refused | Waits | None:
     """Return what an event leads to that is later than the newest version; None if it shows nothing new."""
+    began = sighting.began[len(history.began) :]
+    found = _next_version(given, history, sighting, seen)
+    if not began or isinstance(found, (Refused, Waits)):
+        return found
+    if found is None:
+        head = history.head
+        return replace(
+            _version(sighting, head.number + 1, head.schema, (), (_new_log(given),), given.kept), began=began
+        )
+    return replace(found, evidence=(*found.evidence, _new_log(given)), began=began)
+
+
+def _next_version(
+    given: Given, history: History, sighting: Sighting, seen: ObservedSchema
+) -> Version | Refused | Waits | None:
     ended = history.head.ends_target
     aligned = _behind_the_end(given, history, sighting, seen) or _aligned(given, history, sighting, seen)
     if not isinstance(aligned, _Aligned):
@@ -223,8 +271,8 @@ def _behind_the_end(
 
 def moment_of(sighting: Sighting) -> Moment | None:
     """Return when a sighting's event was written, None where readings of the catalogue cannot be joined to it."""
-    if sighting.position.kind != "postgresql":
-        return None
+    if sighting.position.kind != "postgresql" or sighting.position.incarnation:
+        return None  # readings name places in the first log
     return Moment(lsn=sighting.position.parts[-1], commit=sighting.commit, snapshot=sighting.snapshot)
 
 

@@ -12,7 +12,7 @@ from cdc_sync.context import Context, open_context
 from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
-from cdc_sync.sightings import survey_with
+from cdc_sync.sightings import reached_before, survey_with
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.source import OffsetRange
@@ -101,7 +101,8 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
         records = context.read(ahead)
         cuts = {table: sync.cuts for table, sync in tables.items()}
         ends_of_step = {(item.topic, item.partition): item.end for item in step}
-        found = survey_with(context, records, ends_of_step, cuts)
+        before = reached_before(context, {(item.topic, item.partition): item.start for item in ahead}, cuts)
+        found = survey_with(context, records, ends_of_step, cuts, before)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)

@@ -18,14 +18,17 @@ from cdc_sync.progress import Progress, with_number_keys
 from cdc_sync.rewritestate import Unconverted
 from cdc_sync.schema.alignment import NEEDS_RESYNC
 
+ALL_ROWS = "*"
+"""What stands for a column's name where a mark is about whole rows. Only the operator's word ends such a mark."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """A column whose values in rows older than `version` have to be read again.
 
     Attributes:
-        column: its name now.
-        id: of the column.
+        column: its name now; `ALL_ROWS` where any row may differ, be missing, or be gone at the source.
+        id: of the column; 0 of all rows.
         version: the version whose change no event tells the values of.
     """
 
@@ -33,6 +36,11 @@ class Mark:
     id: int
     version: int
     reason: str
+
+
+def marked(mark: Mark) -> str:
+    """Return what a mark is about, in words."""
+    return "any row" if mark.id == 0 else f"column {mark.column!r}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,19 +106,20 @@ def marks(
 ) -> tuple[Mark, ...]:
     """Return the marks of a table that stand, in the order of versions and columns."""
     head = history.head.schema
-    live = {column.id: column.name for column in head.live}
+    live = {0: ALL_ROWS, **{column.id: column.name for column in head.live}}
     done = [item for item in resyncs if item.is_done(progress)]
     emptied = progress.truncated.position if progress is not None and progress.truncated is not None else None
     found = []
     for version, name, reason in sorted((*_of_history(history), *_of_rewrites(unconverted))):
         column = history.version(version).schema.find(name)
-        if column is None or column.id not in live:
+        id_ = 0 if name == ALL_ROWS else None if column is None else column.id
+        if id_ is None or id_ not in live:
             continue
         if emptied is not None and emptied > history.version(version).position:
             continue
-        if any(version <= item.version and column.id in item.columns for item in done):
+        if any(version <= item.version and id_ in item.columns for item in done):
             continue
-        found.append(Mark(column=live[column.id], id=column.id, version=version, reason=reason))
+        found.append(Mark(column=live[id_], id=id_, version=version, reason=reason))
     return tuple(found)
 
 

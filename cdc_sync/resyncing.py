@@ -22,7 +22,7 @@ from cdc_sync.errors import RefusedError, WireError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.kafka import KafkaClient, Record
-from cdc_sync.resync import Resync, ResyncAsked
+from cdc_sync.resync import ALL_ROWS, Resync, ResyncAsked
 from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.state import StateStore, TableStatus
@@ -78,7 +78,8 @@ def ask(
     table, head = history.table, history.head.schema
     status = store.load(table)
     marked = tuple(dict.fromkeys(mark.column for mark in status.needs_resync)) if status else ()
-    names = tuple(dict.fromkeys(columns)) or marked
+    every = tuple(column.name for column in head.live) if ALL_ROWS in marked else ()
+    names = tuple(dict.fromkeys(columns)) or every or marked
     if not names:
         raise RefusedError(
             f"Cannot resync {table}: none of its columns needs it; name those to read again with --column"
@@ -127,7 +128,7 @@ def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> Res
         store.save_resync(replace(item, ends=ends, failed=None))
     last = open_[-1]
     head = history.head.schema
-    names = tuple(column.name for column in head.live if column.id in last.columns)
+    names = tuple(name for id_, name in ((0, ALL_ROWS), *((c.id, c.name) for c in head.live)) if id_ in last.columns)
     return ResyncAsked(
         table=table, columns=names, signal=last.signal, topic=None, statement=None, followed=False, done=True
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.incarnations import Began
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Sighting:
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
             snapshot; not looked up, and false, if this one was read by a snapshot.
         commit: of the event's transaction, None if the event does not tell it.
+        began: when each incarnation of the source's log began up to the one that the event is of, see `incarnations`.
     """
 
     table: TableId
@@ -41,3 +43,4 @@ class Sighting:
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
     commit: Commit | None = None
+    began: Began = ()

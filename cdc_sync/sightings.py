@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
+from structlog import get_logger
 
 from cdc_sync.bounds import FAR_BACK
 from cdc_sync.context import Context
-from cdc_sync.debezium.envelope import first_row_betrays_default, first_row_holds_default
+from cdc_sync.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
+from cdc_sync.incarnations import Fall, Moment, Reached, extended, reach
 from cdc_sync.kafka import KafkaClient, Record
 from cdc_sync.limits import too_long, too_much
 from cdc_sync.naming import Route
@@ -21,11 +23,14 @@ from cdc_sync.samples import Sample, read_sample
 from cdc_sync.schemabook import KnownSchema, SchemaBook
 from cdc_sync.sighting import Sighting
 from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.falls import Before
 from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, survey
 from cdc_sync.spark.source import OffsetRange
 
 _LOOK_AHEAD = 50
 _LOOK_BACK = 16
+LOOK_BACK = 200
+"""Records before a range that tell what its events follow on."""
 _OF_THE_LOG = ("c", "u", "d", "t")
 
 
@@ -60,6 +65,7 @@ def sightings_of(
             betrays_default=first_row_betrays_default(known.schema, event.row),
             before_seen_in_stream=source.op != "r" and _was_streamed(context, before, stretch),
             commit=source.commit,
+            began=stretch.began[: stretch.position.incarnation],
         )
         found.append(sighting)
         if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
@@ -177,18 +183,74 @@ def survey_with(
     records: DataFrame,
     ends: Mapping[tuple[str, int], int],
     cuts: Mapping[TableId, Sequence[SourcePosition]],
+    before: Before | None = None,
+    *,
+    is_all: bool = True,
 ) -> Survey:
     """Survey a range; tables met for the first time are cut where the source tells of their columns.
 
+    Where the source's log begins anew under a table, the context knows it from here on.
+
     Args:
         cuts: of the tables that are known, see `spark.observe.survey`.
+        before: see there.
+        is_all: no other partition has anything that tells when a log began anew; else `falls` tells that one did.
     """
     events = events_in(context, records)
-    found = survey(records, events, ends, cuts)
+    found = survey(records, events, ends, cuts, before)
+    while is_all and _begin_anew(context, found.falls):
+        events = replace(events, began=tuple(sorted(context.began.items())))
+        found = survey(records, events, ends, cuts, before)
     met = {stretch.table for stretch in found.stretches} - cuts.keys()
     told = {table: context.told_behind(table, None) for table in met}
     if any(told.values()):
-        found = survey(records, events, ends, {**cuts, **told})
+        found = survey(records, events, ends, {**cuts, **told}, before)
+    return found
+
+
+def _begin_anew(context: Context, falls: Mapping[TableId, Fall]) -> bool:
+    """Take note of logs that begin anew; return whether any does."""
+    for table, found in falls.items():
+        began = context.began.get(table, ())
+        context.began[table] = extended(began, (found,))
+        get_logger().warning("the source's log begins anew", table=str(table), at=found.at, before=found.latest)
+    return bool(falls)
+
+
+def reached_before(
+    context: Context, starts: Mapping[tuple[str, int], int], tables: Iterable[TableId]
+) -> dict[TableId, dict[tuple[str, int], Reached]]:
+    """Return what the last records before some places have come to, for each table and partition.
+
+    Args:
+        starts: topic and partition -> the offset before which to look.
+    """
+    found: dict[TableId, dict[tuple[str, int], Reached]] = {table: {} for table in tables}
+    for place, start in starts.items():
+        sources = _sources_before(context, *place, start) if found and start else []
+        for table, places in found.items():
+            moments = (moment_of(source) for source in sources if source.table == table)
+            reached = reach(moments, context.began.get(table, ()))
+            if reached is not None:
+                places[place] = reached
+    return found
+
+
+def moment_of(source: Source) -> Moment:
+    """Return what tells whether an event begins a new incarnation of its source's log."""
+    return Moment(position=source.position, at=source.at, incremental=source.incremental)
+
+
+def _sources_before(context: Context, topic: str, partition: int, start: int) -> list[Source]:
+    begins = context.kafka.beginnings([topic]).get(topic, {}).get(partition, 0)
+    records = context.kafka.read(topic, partition, max(begins, start - LOOK_BACK), start) if begins < start else ()
+    found = []
+    for record in records:
+        try:
+            if record.value:
+                found.append(read_sample(context.book, record).source)
+        except WireError:
+            continue
     return found
 
 

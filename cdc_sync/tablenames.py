@@ -9,6 +9,7 @@ from cdc_sync.evidence.renames import ToldRename
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Former, Version
 from cdc_sync.refused import Refused
+from cdc_sync.resync import ALL_ROWS
 from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, Evidence
 from cdc_sync.schema.policy import Policy
 from cdc_sync.tableends import Awaited
@@ -142,6 +143,6 @@ def _carried(history: History) -> tuple[Evidence, ...]:
             column = version.schema.find(item.subject)
             if item.kind == NEEDS_RESYNC and column is not None and column.id in names:
                 found.append(Evidence(subject=names[column.id], kind=item.kind, text=item.text))
-            elif item.kind == IGNORED:
+            elif item.kind == IGNORED or (item.kind, item.subject) == (NEEDS_RESYNC, ALL_ROWS):
                 found.append(item)
     return tuple(dict.fromkeys(found))

@@ -8,20 +8,23 @@ from dataclasses import replace
 
 from structlog import get_logger
 
+from cdc_sync.bounds import last_source
 from cdc_sync.context import Context
+from cdc_sync.debezium.envelope import Source
 from cdc_sync.errors import HistoryError, TargetError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.incarnations import fall, reach
 from cdc_sync.limits import Window, too_many_versions
 from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.patience import Patience
 from cdc_sync.plan import Refusal, TablePlan, Waiting
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import flattened_before, sightings_of
+from cdc_sync.sightings import flattened_before, moment_of, sightings_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
@@ -48,6 +51,8 @@ class TableSync(TableDropping):
         self._is_read = False
         self._is_of_another_kind = False
         self._keeps_unchanged = False
+        # The last event that was read of each partition.
+        self._last: dict[tuple[str, int], Source] = {}
         self._versions = Window(context.config.limits.max_versions_per_hour)
         self._evidence = TableEvidence(context, route)
         self._patience = Patience(context.config.evidence.wait.total_seconds())
@@ -61,6 +66,7 @@ class TableSync(TableDropping):
         self._is_read = False
         self._load_counts()  # first, for the status of a table that cannot be read keeps them
         self.history = self._context.history.find(self.table)
+        self._note_began(())
         found = self._context.target.state(self.route.target)
         if found is not None:
             self._check_ours(found)
@@ -73,6 +79,7 @@ class TableSync(TableDropping):
         self.progress = state.progress if state else None
         self._current = frozenset()
         self._passed.clear()
+        self._last.clear()
         self._begin_behind_end(is_there=state is not None)
         # Last, for a decision counts as heard only once the table goes on by it.
         self._evidence.route = self.route = replace(self.route, decisions=decisions, joins=joins)
@@ -202,11 +209,35 @@ class TableSync(TableDropping):
             False if they do hold something new; nothing was written then.
         """
         assert self.history is not None
+        if any(self._may_begin_anew(item) for item in ranges):
+            return False
         plan = self._write_plan(
             ranges, exact=False, converters=converters_for(self.history, self.route, self._known(self._current))
         )
         with self._context.codegen.of_rows(self._rows_with(ranges)):
             return self._write(plan)
+
+    def _may_begin_anew(self, item: OffsetRange) -> bool:
+        """Whether the source's log may have begun anew within a range, as its last event and the one before it tell."""
+        place, began = (item.topic, item.partition), self._context.began.get(self.table, ())
+        last = last_source(self._context, item)
+        before = self._last.get(place)
+        if before is None:
+            before = last_source(self._context, replace(item, start=0, end=item.start))
+        if last is None:
+            return False
+        self._last[place] = last
+        reached = None if before is None else reach((moment_of(before),), began)
+        return fall(reached, moment_of(last), began) is not None
+
+    def _note_began(self, stretches: Sequence[Stretch]) -> None:
+        """Let everybody know when the source's log began anew, as the history or a survey tells."""
+        known = () if self.history is None else self.history.began
+        began = max((known, *(stretch.began for stretch in stretches)), key=len)
+        if began:
+            self._context.began[self.table] = began
+        else:
+            self._context.began.pop(self.table, None)
 
     def advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Plan for the stretches, which cover at least the ranges, then migrate and write."""
@@ -445,6 +476,7 @@ class TableSync(TableDropping):
         Returns:
             What stops the table; a version is one that ends its target, and is recorded once all rows are written.
         """
+        self._note_began(stretches)
         for _ in range(_RACES):
             sightings = sightings_of(self._context, self.history, self.route, stretches)
             plan = self._evidence.plan(self.history, sightings, patient=not replaying, to_the_end=to_the_end)

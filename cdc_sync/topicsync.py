@@ -15,7 +15,7 @@ from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.kafka import Place
 from cdc_sync.schemabook import KnownSchema
-from cdc_sync.sightings import events_in, learn, sample, survey_with
+from cdc_sync.sightings import events_in, learn, reached_before, sample, survey_with
 from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
 from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.spark.source import OffsetRange, narrowed
@@ -228,21 +228,28 @@ class TopicSync:
         ranges = step
         if any(table.must_rebuild_history for table in active):
             ranges = tuple(replace(item, start=0) for item in step)
-        found = self._survey_of(ranges, step, active)
         now = self._context.kafka.ends([self._topic]).get(self._topic, {})
-        if len(now) > 1 and self._holds_news(found):
+        found = self._survey_of(ranges, step, active, is_all=len(now) == 1)
+        if len(now) > 1 and (found.falls or self._holds_news(found)):
             found = self._survey_of(self._ahead(ranges, now), step, active)
         return found
 
     def _survey_of(
-        self, ranges: tuple[OffsetRange, ...], step: tuple[OffsetRange, ...], active: Sequence[TableSync]
+        self,
+        ranges: tuple[OffsetRange, ...],
+        step: tuple[OffsetRange, ...],
+        active: Sequence[TableSync],
+        *,
+        is_all: bool = True,
     ) -> Survey:
         context = self._context
-        records = context.read(_existing(context, ranges))
+        ranges = _existing(context, ranges)
+        records = context.read(ranges)
         cuts = {table.table: table.cuts for table in active}
         ends = {(item.topic, item.partition): item.end for item in step}
+        before = reached_before(context, {(item.topic, item.partition): item.start for item in ranges}, cuts)
         with context.codegen.of_rows(sum(item.size for item in ranges)):
-            return survey_with(context, records, ends, cuts)
+            return survey_with(context, records, ends, cuts, before, is_all=is_all)
 
     def _holds_news(self, found: Survey) -> bool:
         """Whether a table has more than one schema here or one that is not its head's, or was truncated."""

@@ -202,6 +202,8 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
 
 
 def _may_append(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
+    if plan.head.position.incarnation:
+        return False  # a row that another server wrote may have a key that this one gives again
     return seen_before(plan.progress, plan.ranges) is not None and only_creates(context, plan.ranges, last)
 
 
@@ -310,7 +312,8 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
     found = decoding_of(
         context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
     )
-    return replace(found, rows_begin=truncated.bound if truncated else None)
+    bound = truncated.bound if truncated else None
+    return replace(found, rows_begin=bound, began=context.began.get(plan.table, ()))
 
 
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:

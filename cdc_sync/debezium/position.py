@@ -42,6 +42,11 @@ def position_of(source: Mapping[str, object]) -> SourcePosition:
             return NO_POSITION
 
 
+def time_of(source: Mapping[str, object]) -> int | None:
+    """Return when the source says that it wrote an event, in milliseconds since the epoch; None if it does not."""
+    return _number(source.get("ts_ms"))
+
+
 def last_commit(source: Mapping[str, object]) -> int | None:
     """Return the LSN of the last commit Postgres' connector saw before this event, None if it knows none."""
     return _of_sequence(source, 0)

@@ -110,8 +110,9 @@ def _sights(history: History, kept: Kept, left_out: LeftOut | None) -> Iterator[
 
 def _sight_of(version: Version, kept: Kept, left_out: LeftOut | None) -> Sight | None:
     """Return the first event of a version as readings tell it."""
-    if version.renamed_from is not None or version.position.kind != "postgresql":
-        return None  # its columns were shown under another name, perhaps long before; or it is of another source
+    position = version.position
+    if version.renamed_from is not None or position.kind != "postgresql" or position.incarnation:
+        return None  # its columns were shown under another name, perhaps long before; or it is of another log
     names = [column.name for column in version.schema.live if column.name]
     return _sight(kept, names, moment_of(version), left_out)
 

@@ -175,7 +175,12 @@ class ColumnLog:
         return self._by_table.get(table, ())
 
     def at(self, table: TableId, position: SourcePosition) -> Structure | None:
-        """Return the structure in effect for rows at a position; None if the log begins later."""
+        """Return the structure in effect for rows at a position; None if the log begins later.
+
+        None as well where the source's log began anew before the position: which of the two is told here is not known.
+        """
+        if position.incarnation:
+            return None
         found = self.of(table)
         place = bisect_right([structure.position for structure in found], position)
         return found[place - 1] if place else None

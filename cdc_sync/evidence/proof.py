@@ -44,9 +44,9 @@ def prove(history: History, seen: ObservedSchema, log: ColumnLog, position: Sour
         position: the event's.
 
     Returns:
-        None if the log is about another kind of source.
+        None if the log is about another kind of source, or about another log of it.
     """
-    if position.kind != _COORDINATES[log.kind]:
+    if position.kind != _COORDINATES[log.kind] or position.incarnation:
         return None
     after = log.at(history.table, position)
     if after is None:

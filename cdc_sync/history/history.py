@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cdc_sync.errors import HistoryError, SchemaError
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.history.revision import Version
+from cdc_sync.incarnations import Began
 from cdc_sync.schema.evolve import apply_all
 
 
@@ -70,6 +71,11 @@ class History:
     def arrival(self) -> Version | None:
         """The newest version at which a table of another name came under this one, None if none ever did."""
         return next((version for version in reversed(self.versions) if version.renamed_from is not None), None)
+
+    @property
+    def began(self) -> Began:
+        """When each incarnation of the source's log after the first began, as far as events showed it."""
+        return tuple(at for version in self.versions for at in version.began)
 
     @property
     def record_key(self) -> tuple[str, ...] | None:

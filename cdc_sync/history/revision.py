@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.incarnations import Began
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import InternalSchema
@@ -50,6 +51,7 @@ class Version:
         record_key: names of the record key's columns in that event, where rows are found by another, declared key.
         renamed_from: the table came under this name here, with its columns, their ids and its target; nothing of this
             history before counts any more. None elsewhere.
+        began: when the source's log began anew since the version before, oldest first; see `incarnations`.
     """
 
     table: TableId
@@ -68,6 +70,7 @@ class Version:
     renamed_to: TableId | None = None
     renamed_from: Former | None = None
     record_key: tuple[str, ...] | None = None
+    began: Began = ()
 
     @property
     def ends_target(self) -> bool:

@@ -22,7 +22,7 @@ from cdc_sync.spark.columns import (
     value_column,
 )
 from cdc_sync.spark.conditions import any_or_false
-from cdc_sync.spark.position import KIND, PARTS
+from cdc_sync.spark.position import INCARNATION, KIND, PARTS
 from cdc_sync.spark.types import to_spark
 
 TS, WHOLE_BEFORE = "ts_ms", "whole_before"
@@ -64,7 +64,9 @@ def changelog(converted: DataFrame, schema: InternalSchema, *, topic: str) -> Da
 def position_text(position: Column) -> Column:
     """Return a position as `str(SourcePosition)` writes it."""
     parts = F.transform(position.getField(PARTS), lambda part: part.cast("string"))
-    return F.concat(position.getField(KIND), F.lit(":"), F.array_join(parts, "/"))
+    begun = position.getField(INCARNATION)
+    incarnation = F.when(begun > 0, F.concat(F.lit("."), begun.cast("string"))).otherwise(F.lit(""))
+    return F.concat(position.getField(KIND), incarnation, F.lit(":"), F.array_join(parts, "/"))
 
 
 def whole_before(columns: Iterable[WireColumn], key: Iterable[str], before: Callable[[WireColumn], Column]) -> Column:

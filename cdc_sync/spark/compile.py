@@ -41,7 +41,7 @@ from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
 from cdc_sync.spark.kept import Projection, kept
-from cdc_sync.spark.position import position_at_least, position_before, position_of
+from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
 from cdc_sync.spark.recognise import matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
@@ -157,7 +157,7 @@ class _Compiler:
         begin = self._decoding.rows_begin
         if begin is None:
             return self._converter()
-        gone = self._by_form(lambda found: position_before(found.layout.source_block(), begin))
+        gone = self._by_form(lambda found: position_before(found.layout.source_block(), begin, self._decoding.began))
         return F.when(~F.coalesce(gone, F.lit(False)), self._converter())
 
     def _converter(self) -> Column:
@@ -171,9 +171,9 @@ class _Compiler:
         here = F.col(FORM) == form
         source = self._group_of[form].layout.source_block()
         if converter.from_position is not None:
-            here = here & position_at_least(source, converter.from_position)
+            here = here & position_at_least(source, converter.from_position, self._decoding.began)
         if converter.to_position is not None:
-            here = here & ~position_at_least(source, converter.to_position)
+            here = here & ~position_at_least(source, converter.to_position, self._decoding.began)
         return here
 
     def _problem(self) -> Column:
@@ -194,7 +194,7 @@ class _Compiler:
     def _asked_for(self) -> list[Column]:
         asked = []
         if self._decoding.keep_unchanged:
-            asked.append(self._by_form(lambda found: position_of(found.layout.source_block())).alias(POSITION))
+            asked.append(self._by_form(lambda found: self._position(found.layout.source_block())).alias(POSITION))
         if self._decoding.images:
             has_before = self._by_form(lambda found: found.layout.has_before())
             asked.append(F.coalesce(has_before, F.lit(False)).alias(HAS_BEFORE))
@@ -202,6 +202,9 @@ class _Compiler:
             asked.append(self._by_form(lambda found: found.layout.source("ts_ms")).alias(TS))
             asked.append(self._by_form(whole_before_of).alias(WHOLE_BEFORE))
         return asked
+
+    def _position(self, source: Column) -> Column:
+        return position_of(source, incarnation_of(source, self._decoding.began))
 
     def _value(self, reading: Column, id_: int, *, before: bool) -> Column:
         def of(found: Group, entry: Entry) -> Column:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from cdc_sync.events import TableId
 from cdc_sync.spark.columns import PARTITION
 
 
@@ -41,6 +42,12 @@ def first_of(branches: Iterable[tuple[Column, Column]]) -> Column:
     for condition, value in others:
         chosen = chosen.when(condition, value)
     return chosen
+
+
+def names_table(names: Column, table: TableId) -> Column:
+    """Return whether a struct of `db`, `schema` and `table` names a table."""
+    wanted = (("db", table.database), ("schema", table.schema), ("table", table.table))
+    return all_of(names.getField(name) == text for name, text in wanted)
 
 
 def by_partition(numbers: Mapping[int, int]) -> Column:

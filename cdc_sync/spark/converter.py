@@ -9,6 +9,7 @@ from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.debezium.flattened import FlattenedSchema
 from cdc_sync.debezium.forms import AvroBody, Form
 from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.incarnations import Began
 from cdc_sync.schema.projection import Projection
 
 
@@ -66,6 +67,7 @@ class Decoding:
         max_bytes: larger values are not read, None for no limit.
         headers: registry ids may be in record headers.
         rows_begin: events before this position are of rows that a TRUNCATE took away, None if there are none such.
+        began: when the source's log began anew under the table.
     """
 
     refuse_ambiguous_null: bool = False
@@ -78,3 +80,4 @@ class Decoding:
     max_bytes: int | None = None
     headers: bool = False
     rows_begin: SourcePosition | None = None
+    began: Began = ()

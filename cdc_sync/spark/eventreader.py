@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +12,8 @@ from pyspark.sql import types as T
 
 from cdc_sync.debezium.envelope import PAYLOAD_MARKER
 from cdc_sync.debezium.forms import AvroBody, Prefix
+from cdc_sync.events import TableId
+from cdc_sync.incarnations import Began
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.conditions import any_of, first_of
@@ -30,20 +32,23 @@ class EventReader:
     Attributes:
         known: schemas whose records cannot be read without knowing them: Avro, and flattened events.
         headers: whether ids may be in record headers.
+        began: the tables under which the source's log began anew, and when; see `incarnations`.
     """
 
     known: tuple[KnownSchema, ...] = ()
     headers: bool = False
+    began: tuple[tuple[TableId, Began], ...] = ()
 
     @staticmethod
-    def of(known: Iterable[KnownSchema], *, headers: bool) -> EventReader:
+    def of(known: Iterable[KnownSchema], *, headers: bool, began: Mapping[TableId, Began]) -> EventReader:
         """Take from what is known the schemas that are needed."""
         needed = (
             item
             for item in known
             if item.schema is not None and (isinstance(item.value_form, AvroBody) or item.flattened is not None)
         )
-        return EventReader(known=tuple(sorted(needed, key=lambda item: item.digest)), headers=headers)
+        known = tuple(sorted(needed, key=lambda item: item.digest))
+        return EventReader(known=known, headers=headers, began=tuple(sorted(began.items())))
 
     def carries_change(self) -> Column:
         """Return whether a record may be a change: it has a payload."""

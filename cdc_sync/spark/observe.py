@@ -7,26 +7,31 @@ that share a schema; samples are fetched by offset afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.incarnations import Began, Fall
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
-from cdc_sync.spark.conditions import any_of, by_partition, first_of
+from cdc_sync.spark.conditions import any_of, by_partition, first_of, names_table
 from cdc_sync.spark.eventreader import EventReader
+from cdc_sync.spark.falls import Before, with_falls
 from cdc_sync.spark.kept import Projection
-from cdc_sync.spark.position import KIND, PARTS, position_of
+from cdc_sync.spark.position import INCARNATION, KIND, PARTS, incarnation_of, literal_position, position_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them.
 
-    A TRUNCATE is a stretch of its own.
+    A TRUNCATE is a stretch of its own; a log that begins anew begins one.
+
+    Attributes:
+        began: when the source's log began anew under the table, as far as the survey shows it.
     """
 
     table: TableId
@@ -34,6 +39,7 @@ class Stretch:
     kafka: KafkaPosition
     digest: str
     truncate: bool = False
+    began: Began = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +53,16 @@ class OtherRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What a range holds."""
+    """What a range holds.
+
+    Attributes:
+        falls: for each table under which the source's log begins anew here, the first event that proves it; the
+            stretches are in no order then.
+    """
 
     stretches: tuple[Stretch, ...]
     others: tuple[OtherRecords, ...]
+    falls: Mapping[TableId, Fall] = field(default_factory=dict)
 
 
 _MAX_SCHEMAS = 10_000
@@ -61,6 +73,7 @@ def survey(
     events: EventReader,
     ends: Mapping[tuple[str, int], int],
     cuts: Mapping[TableId, Sequence[SourcePosition]] | None = None,
+    before: Before | None = None,
 ) -> Survey:
     """Find the stretches of a range, and everything in it that is not a change of a table.
 
@@ -73,18 +86,25 @@ def survey(
             events here. The newest version's is one, for what lies between may have been read before, in another
             partition; so are those at which the source itself tells of its columns, for events may look the same
             before and behind.
+        before: without it, a log that begins anew with the first records is not noticed.
     """
     within = any_of(
         (F.col(TOPIC) == topic) & F.coalesce(F.col(OFFSET) < by_partition(of_topic), F.lit(False))
         for topic, of_topic in _by_topic(ends).items()
     )
     looked_at = _looked_at(records, events).withColumn("within", within)
-    rows = _firsts(looked_at, cuts or {}).collect()
+    rows = _firsts(looked_at, cuts or {}, before or {}).collect()
+    began = dict(events.began)
     return Survey(
-        stretches=tuple(_stretch(row) for row in rows if row.is_event),
+        stretches=tuple(_stretch(row, began) for row in rows if row.is_event),
         others=tuple(
             OtherRecords(digest=row.digest, first=_place(row), count=row["count"]) for row in rows if not row.is_event
         ),
+        falls={
+            _table(row): Fall(last=row.fall["last"], latest=row.fall["latest"], at=row.fall["at"])
+            for row in rows
+            if row.is_event and row.fall is not None
+        },
     )
 
 
@@ -96,14 +116,20 @@ def _by_topic(ends: Mapping[tuple[str, int], int]) -> dict[str, dict[int, int]]:
 
 
 def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
-    """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position`; no value among them."""
+    """Return `topic`, `partition`, `offset`, `digest`, `is_event`, `op`, `table`, `position` and what `_of_event` adds.
+
+    No value is among them.
+    """
     changes = records.where(events.carries_change()).withColumn("digest", events.digest())
-    return _of_event().of(changes.select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event")))
+    return _of_event(events.began).of(changes.select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event")))
 
 
 @cache
-def _of_event() -> Projection:
-    """Return place and digest, and `is_event`, `op`, `table` and `position` of the column `event`; for every range."""
+def _of_event(began: tuple[tuple[TableId, Began], ...]) -> Projection:
+    """Return place and digest, and what is told of the column `event`; the same for every range.
+
+    `is_event`, `op`, `table`, `position`; `at`, its time; `may_fall`, whether it may prove that the log began anew.
+    """
     source = F.col("event").getField("source")
     op = F.col("event").getField("op")
     table = F.struct(
@@ -117,7 +143,22 @@ def _of_event() -> Projection:
         & (source.getField("schema").isNull() | _is_name(source.getField("schema")))
         & F.coalesce(op.isin("c", "r", "u", "d", "t"), F.lit(False))
     )
-    told = (is_event.alias("is_event"), op.alias("op"), table.alias("table"), position_of(source).alias("position"))
+    newest, incarnation = F.lit(0), F.lit(0)
+    if began:
+        tables = [(names_table(table, item), times) for item, times in began]
+        newest = first_of((here, F.lit(len(times))) for here, times in tables).otherwise(newest)
+        incarnation = first_of((here, incarnation_of(source, times)) for here, times in tables).otherwise(incarnation)
+    position = position_of(source, incarnation)
+    streamed = F.coalesce(source.getField("snapshot") != "incremental", F.lit(True))
+    may_fall = (F.size(position.getField(PARTS)) > 0) & streamed & (incarnation == newest)
+    told = (
+        is_event.alias("is_event"),
+        op.alias("op"),
+        table.alias("table"),
+        position.alias("position"),
+        source.getField("ts_ms").alias("at"),
+        may_fall.alias("may_fall"),
+    )
     return Projection((TOPIC, PARTITION, OFFSET, "digest", *told))
 
 
@@ -144,12 +185,12 @@ def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPositi
     }
 
 
-def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]]) -> DataFrame:
+def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]], before: Before) -> DataFrame:
     """Return the first record of each stretch, and of each schema of records that are no changes.
 
     One job does both: most ranges are small, and what they cost is planning.
     """
-    passed = looked_at.withColumn("cuts_passed", _cuts_passed(cuts))
+    passed = with_falls(looked_at, before).withColumn("cuts_passed", _cuts_passed(cuts))
     over_windows, is_first, found = _of_firsts()
     # No row is left out before the windows: Spark would work the columns out once for the filter, and once more.
     return found.of(over_windows.of(passed).where(is_first))
@@ -163,7 +204,8 @@ def _of_firsts() -> tuple[Projection, Column, Projection]:
     together = Window.partitionBy(*kind)
     in_source_order = together.orderBy("position", PARTITION, OFFSET)
     empties = F.col(OP) == "t"
-    same = F.struct("digest", "cuts_passed", empties.alias("empties"))
+    incarnation = F.col("position").getField(INCARNATION)
+    same = F.struct("digest", "cuts_passed", incarnation.alias("incarnation"), empties.alias("empties"))
     place = F.struct(TOPIC, PARTITION, OFFSET)
     counts = F.when(F.col("within"), place)
     over_windows = (
@@ -171,6 +213,7 @@ def _of_firsts() -> tuple[Projection, Column, Projection]:
         same.alias("same"),
         F.lag(same).over(in_source_order).alias("previous"),
         F.max(F.when(F.col("within"), F.col("position"))).over(together).alias("last_within"),
+        F.min("fall").over(together).alias("first_fall"),
         F.min(counts).over(together).alias("first"),
         F.count(counts).over(together).alias("count"),
     )
@@ -178,18 +221,28 @@ def _of_firsts() -> tuple[Projection, Column, Projection]:
     is_first = F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
         place == F.col("first")
     )
-    found = ("is_event", "table", "position", TOPIC, PARTITION, OFFSET, "digest", empties.alias("empties"), "count")
+    told = ("is_event", "table", "position", TOPIC, PARTITION, OFFSET, "digest", "count")
+    found = (*told, empties.alias("empties"), F.col("first_fall").alias("fall"))
     return Projection(over_windows), is_first, Projection(found)
 
 
-def _stretch(row: Row) -> Stretch:
+def _stretch(row: Row, began: Mapping[TableId, Began]) -> Stretch:
     return Stretch(
-        table=TableId(database=row.table.db, schema=row.table.schema, table=row.table.table),
-        position=SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS])),
+        table=_table(row),
+        position=_position(row.position),
         kafka=_place(row),
         digest=row.digest,
         truncate=row.empties,
+        began=began.get(_table(row), ()),
     )
+
+
+def _table(row: Row) -> TableId:
+    return TableId(database=row.table.db, schema=row.table.schema, table=row.table.table)
+
+
+def _position(row: Row) -> SourcePosition:
+    return SourcePosition(kind=row[KIND], parts=tuple(row[PARTS]), incarnation=row[INCARNATION])
 
 
 def _place(row: Row) -> KafkaPosition:
@@ -201,7 +254,7 @@ def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
     counts = [
         (
             _is_of(table),
-            F.size(F.filter(F.array(*map(_literal_position, positions)), lambda cut: cut < F.col("position"))),
+            F.size(F.filter(F.array(*map(literal_position, positions)), lambda cut: cut < F.col("position"))),
         )
         for table, positions in cuts.items()
         if positions
@@ -269,7 +322,7 @@ def first_offsets_from(
 ) -> dict[tuple[str, int], int]:
     """Return for each partition the first offset of an event of the table at or after a source position."""
     looked_at = _looked_at(records, events)
-    limit = _literal_position(bound)
+    limit = literal_position(bound)
     rows = (
         looked_at.where("is_event")
         .where(_is_of(table) & (F.col("position") >= limit))
@@ -284,30 +337,18 @@ def first_positions(records: DataFrame, events: EventReader, table: TableId) -> 
     """Return for each partition the source position of the first event of the table."""
     mine = _looked_at(records, events).where("is_event").where(_is_of(table))
     rows = mine.groupBy(TOPIC, PARTITION).agg(F.min_by("position", OFFSET).alias("position")).collect()
-    return {
-        (row[TOPIC], row[PARTITION]): SourcePosition(kind=row.position[KIND], parts=tuple(row.position[PARTS]))
-        for row in rows
-    }
-
-
-def _literal_position(position: SourcePosition) -> Column:
-    parts = F.array(*(F.lit(part).cast("long") for part in position.parts)).cast("array<bigint>")
-    return F.struct(F.lit(position.kind).alias(KIND), parts.alias(PARTS))
+    return {(row[TOPIC], row[PARTITION]): _position(row.position) for row in rows}
 
 
 def seen_in_stream(records: DataFrame, events: EventReader, table: TableId, before: SourcePosition) -> bool:
     """Return whether any event of the table before a place in the source comes from the log and not from a snapshot."""
     looked_at = _looked_at(records, events).where("is_event").where(_is_of(table))
-    streamed = (F.col("op") != "r") & (F.col("position") < _literal_position(before))
+    streamed = (F.col("op") != "r") & (F.col("position") < literal_position(before))
     return bool(looked_at.where(streamed).limit(1).collect())
 
 
 def _is_of(table: TableId) -> Column:
-    return (
-        (F.col("table.db") == table.database)
-        & (F.col("table.schema") == table.schema)
-        & (F.col("table.table") == table.table)
-    )
+    return names_table(F.col("table"), table)
 
 
 def offsets_with_digests(

@@ -8,8 +8,9 @@ from pyspark.sql import types as T
 
 from cdc_sync.errors import SchemaError
 from cdc_sync.events import SourcePosition
+from cdc_sync.incarnations import Began
 
-KIND, PARTS = "kind", "parts"
+INCARNATION, KIND, PARTS = "incarnation", "kind", "parts"
 
 
 def source_type() -> T.StructType:
@@ -43,10 +44,14 @@ def avro_source_type() -> list[dict[str, object]]:
     ]
 
 
-def position_of(source: Column) -> Column:
-    """Return a struct that sorts like the position: `kind` and an array of longs `parts`.
+def position_of(source: Column, incarnation: Column | None = None) -> Column:
+    """Return a struct that sorts like the position: `incarnation`, `kind` and an array of longs `parts`.
 
     Source: as in `debezium.position`, which computes the same for single events.
+
+    Args:
+        source: the source block.
+        incarnation: see `incarnation_of`; the first one where it is not given.
     """
     sequence = F.from_json(source.getField("sequence"), "array<string>")
     lsn = F.coalesce(F.get(sequence, F.lit(1)).cast("long"), source.getField("lsn"))
@@ -54,28 +59,45 @@ def position_of(source: Column) -> Column:
     file_number = F.regexp_extract(source.getField("file"), r"(\d+)$", 1).cast("long")
     binlog = F.array(file_number, source.getField("pos"), F.coalesce(source.getField("row"), F.lit(0)))
     connector = source.getField("connector")
-    nothing = F.struct(F.lit("none").alias(KIND), F.array().cast("array<bigint>").alias(PARTS))
+    begun = F.lit(0) if incarnation is None else incarnation
+
+    def place(kind: str, parts: Column) -> Column:
+        return F.struct(begun.alias(INCARNATION), F.lit(kind).alias(KIND), parts.alias(PARTS))
+
     return (
-        F.when(
-            (connector == "postgresql") & lsn.isNotNull(),
-            F.struct(F.lit("postgresql").alias(KIND), F.array(commit, lsn).alias(PARTS)),
-        )
+        F.when((connector == "postgresql") & lsn.isNotNull(), place("postgresql", F.array(commit, lsn)))
         .when(
             connector.isin("mysql", "mariadb") & file_number.isNotNull() & source.getField("pos").isNotNull(),
-            F.struct(F.lit("binlog").alias(KIND), binlog.alias(PARTS)),
+            place("binlog", binlog),
         )
-        .otherwise(nothing)
+        .otherwise(place("none", F.array().cast("array<bigint>")))
     )
 
 
-def position_before(source: Column, bound: SourcePosition) -> Column:
+def incarnation_of(source: Column, began: Began) -> Column:
+    """Return which incarnation of its source's log an event is of, as `incarnations.incarnation_at`."""
+    at, newest = source.getField("ts_ms"), F.lit(len(began))
+    if not began:
+        return newest
+    passed = F.size(F.filter(F.array(*(F.lit(begin).cast("long") for begin in began)), lambda begin: begin <= at))
+    return F.when(at.isNull(), newest).otherwise(passed)
+
+
+def literal_position(position: SourcePosition) -> Column:
+    """Return a position as `position_of` does."""
+    parts = F.array(*(F.lit(part).cast("long") for part in position.parts)).cast("array<bigint>")
+    return F.struct(
+        F.lit(position.incarnation).alias(INCARNATION), F.lit(position.kind).alias(KIND), parts.alias(PARTS)
+    )
+
+
+def position_before(source: Column, bound: SourcePosition, began: Began = ()) -> Column:
     """Return whether an event lies before the bound; never of one whose position cannot be compared with it."""
-    position = position_of(source)
-    parts = F.array(*(F.lit(part).cast("long") for part in bound.parts))
-    return (position.getField(KIND) == bound.kind) & (position.getField(PARTS) < parts)
+    position = position_of(source, incarnation_of(source, began))
+    return (position.getField(KIND) == bound.kind) & (position < literal_position(bound))
 
 
-def position_at_least(source: Column, bound: SourcePosition) -> Column:
+def position_at_least(source: Column, bound: SourcePosition, began: Began = ()) -> Column:
     """Return whether an event's position is at or after the bound.
 
     Raises:
@@ -83,6 +105,4 @@ def position_at_least(source: Column, bound: SourcePosition) -> Column:
     """
     if not bound.parts:
         raise SchemaError(f"Cannot compare positions: {bound} has no coordinates")
-    parts = F.array(*(F.lit(part).cast("long") for part in bound.parts))
-    limit = F.struct(F.lit(bound.kind).alias(KIND), parts.alias(PARTS))
-    return position_of(source) >= limit
+    return position_of(source, incarnation_of(source, began)) >= literal_position(bound)

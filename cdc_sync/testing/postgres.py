@@ -21,8 +21,12 @@ class Wal:
     Without `transaction` every statement is a transaction of its own.
     """
 
-    def __init__(self, lsn: int = 23_000_000) -> None:
+    def __init__(self, lsn: int = 23_000_000, *, later_than: Wal | None = None) -> None:
+        """Begin at a place; `later_than` is the log of another server that was in use until a minute ago."""
         self.lsn = lsn
+        self._epoch = 1_700_000_000_000_000
+        if later_than is not None:
+            self._epoch = later_than.now_us + 60_000_000 - lsn * 10
         self.last_commit: int | None = None
         self.tx_id = 700
         self._open = False
@@ -35,7 +39,7 @@ class Wal:
     @property
     def now_us(self) -> int:
         """A clock that follows the log, in microseconds."""
-        return 1_700_000_000_000_000 + self.lsn * 10
+        return self._epoch + self.lsn * 10
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
 from cdc_sync.naming import Route, TargetName
+from cdc_sync.resync import marked
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.session import build_session
 from cdc_sync.state import StateStore, TableStatus
@@ -230,5 +231,5 @@ def _notes(status: TableStatus | None) -> tuple[str, ...]:
     if status is None:
         return ()
     notes = [] if status.state == "running" else [f"the table is {status.state}: {status.reason}"]
-    notes += [f"column {mark.column!r} needs a resync: {mark.reason}" for mark in status.needs_resync]
+    notes += [f"{marked(mark)} needs a resync: {mark.reason}" for mark in status.needs_resync]
     return tuple(notes)

@@ -85,9 +85,10 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
     for event in in_source_order(seen):
         behind = history is not None and event.source.position > history.head.position
         empties = event.source.op == "t"
-        if ((event.known.digest, behind, empties) != previous or empties) and event.source.position <= last:
+        same = (event.known.digest, behind, empties, event.source.position.incarnation)
+        if (same != previous or empties) and event.source.position <= last:
             found.append(event)
-        previous = (event.known.digest, behind, empties)
+        previous = same
     return found
 
 

@@ -149,7 +149,7 @@ def test_the_survey_reads_place_and_operation_in_every_form(session: SparkSessio
     ends = {("t", 0): len(both)}
     for form in FORMS:
         laid = [form(*pair) for pair in both]
-        reader = EventReader.of(learnt(session, laid).values(), headers=True)
+        reader = EventReader.of(learnt(session, laid).values(), headers=True, began={})
         found = survey(frame(session, laid), reader, ends)
         (stretch,) = found.stretches
         assert (str(stretch.table), stretch.position.kind, stretch.kafka.offset) == (

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from cdc_sync.debezium.envelope import split
 from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.incarnations import Began, begin, extended, reach
 from cdc_sync.schemabook import digest_of
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import (
@@ -24,7 +25,7 @@ from cdc_sync.spark.observe import (
     survey,
 )
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, Wal, column, heartbeat, json_text
-from tests.plan import model
+from tests.plan import model, surveying
 from tests.spark.records import Place, frame, one
 
 pytestmark = pytest.mark.spark
@@ -105,6 +106,46 @@ def test_it_agrees_with_the_model(session: SparkSession) -> None:
     found = surveyed(session, records)
     wanted = [(event.source.position, event.known.digest) for event in model.stretches(events, events, None)]
     assert [(item.position, item.digest) for item in sorted(found.stretches, key=lambda s: s.position)] == wanted
+
+
+def test_a_log_that_begins_anew_is_found_as_the_rule_says(session: SparkSession) -> None:
+    t, other = table(), table("u")
+    t.insert(id=1)
+    t.update({"id": 1}, a="x")
+    t.records += t.records[-2:]  # sent again
+    other.wal = t.wal
+    other.insert(id=1)
+    t.wal = Wal(lsn=5_000_000, later_than=t.wal)
+    t.insert(id=2)
+    t.add_column(column("n", INT32))
+    t.insert(id=3)
+    t.wal = Wal(lsn=1_000_000, later_than=t.wal)
+    t.insert(id=4)
+    laid = [*t.records, *other.records]
+    moments = [surveying.moment(event) for event in surveying.events_of(t)]
+    began = begin({0: moments})
+    assert len(began) == 2
+
+    found: Began = ()
+    while falls := survey(frame(session, one(laid)), reader({t.id: found}), ALL).falls:
+        assert falls.keys() == {t.id}
+        found = extended(found, falls.values())
+    assert found == began
+
+    stretches = survey(frame(session, one(laid)), reader({t.id: found}), ALL).stretches
+    mine = sorted((item for item in stretches if item.table == t.id), key=lambda item: item.position)
+    assert [(item.position.incarnation, item.kafka.offset) for item in mine] == [(0, 0), (1, 4), (1, 5), (2, 6)]
+    # Cut before the fall, the records before it tell.
+    reached = reach(moments[:4], ())
+    assert reached is not None
+    before = {t.id: {("t", 0): reached}}
+    rest = [(0, record) for record in laid[4:]]
+    assert survey(frame(session, rest), reader({}), ALL, None, before).falls.keys() == {t.id}
+    assert survey(frame(session, rest[:1]), reader({}), ALL).falls == {}
+
+
+def reader(began: Mapping[TableId, Began]) -> EventReader:
+    return EventReader.of((), headers=False, began={table: times for table, times in began.items() if times})
 
 
 def test_tables_of_one_topic_have_stretches_of_their_own(session: SparkSession) -> None:
