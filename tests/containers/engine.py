@@ -29,6 +29,8 @@ STORE = "cdc-sync-store:1.75.2"
 TRINO = "cdc-sync-trino:476"
 SERVICES = (KAFKA, CONNECT, POSTGRES, REGISTRY, STORE, TRINO)
 IMAGES = (JOB, *SERVICES)
+_BUILT = "CDC_SYNC_TEST_IMAGES"
+"""Set where only some images were made, as docker/build calls them, and only tests that want no others are run."""
 
 _LABEL = "cdc_sync.tests"
 """On all that tests make; its value is the process that made it, by which what a dead one left is known."""
@@ -53,8 +55,15 @@ def problem() -> str | None:
         engine.ping()
     except DockerException as error:
         return f"no container engine answers ({error}); docker/engine start, or scripts/test-containers"
-    missing = [name for name in IMAGES if not _exists(engine, name)]
+    missing = [name for name in expected(os.environ) if not _exists(engine, name)]
     return f"there is no image {', '.join(missing)}; docker/build makes them" if missing else None
+
+
+def expected(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the images that there have to be."""
+    built = environ.get(_BUILT, "").split()
+    names = {"job": JOB} | {image.partition(":")[0].removeprefix("cdc-sync-"): image for image in SERVICES}
+    return tuple(names[name] for name in built) or IMAGES
 
 
 def give_up(problem: str, environ: Mapping[str, str]) -> NoReturn:

@@ -17,9 +17,9 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not() -> None:
     ended.wait()
     theirs = {name: str(ended.pid) for name in engine.LABELS}
     client = engine.client()
-    left = client.containers.create(engine.POSTGRES, labels=theirs).id
+    left = client.containers.create(engine.JOB, labels=theirs).id
     left_network = client.networks.create("left-by-a-test", labels=theirs).id
-    used = client.containers.create(engine.POSTGRES, labels=engine.LABELS)
+    used = client.containers.create(engine.JOB, labels=engine.LABELS)
     try:
         engine.sweep()
 
