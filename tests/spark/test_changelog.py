@@ -25,14 +25,27 @@ pytestmark = pytest.mark.spark
 ID, TEXT = Column(id=1, name="id", type=INT64), Column(id=2, name="text", type=STRING)
 KEYED = InternalSchema(columns=(ID, TEXT), primary_key=(1,), last_column_id=2)
 KEYLESS = replace(KEYED, primary_key=())
-EVENT = {PARTITION: 3, OFFSET: 7, OP: "c", POSITION: ("postgresql", [8, 9]), TS: 1_600_000_000_123, HAS_BEFORE: False}
+EVENT = {
+    PARTITION: 3,
+    OFFSET: 7,
+    OP: "c",
+    POSITION: (0, "postgresql", [8, 9]),
+    TS: 1_600_000_000_123,
+    HAS_BEFORE: False,
+}
 FIELDS = [
     T.StructField(PARTITION, T.IntegerType()),
     T.StructField(OFFSET, T.LongType()),
     T.StructField(OP, T.StringType()),
     T.StructField(
         POSITION,
-        T.StructType([T.StructField("kind", T.StringType()), T.StructField("parts", T.ArrayType(T.LongType()))]),
+        T.StructType(
+            [
+                T.StructField("incarnation", T.IntegerType()),
+                T.StructField("kind", T.StringType()),
+                T.StructField("parts", T.ArrayType(T.LongType())),
+            ]
+        ),
     ),
     T.StructField(TS, T.LongType()),
     T.StructField(HAS_BEFORE, T.BooleanType()),
@@ -104,9 +117,17 @@ def test_a_time_that_cannot_be_shown_is_null(session: SparkSession, ts: int | No
     assert row(converted(session, c1=1, ts_ms=ts))["_cdc_ts"] is None
 
 
-@pytest.mark.parametrize("position", [NO_POSITION, SourcePosition(kind="binlog", parts=(3, 2**62, 0))], ids=str)
+@pytest.mark.parametrize(
+    "position",
+    [
+        NO_POSITION,
+        SourcePosition(kind="binlog", parts=(3, 2**62, 0)),
+        SourcePosition(kind="postgresql", parts=(8, 9), incarnation=2),
+    ],
+    ids=str,
+)
 def test_a_position_is_written_as_everywhere_else(session: SparkSession, position: SourcePosition) -> None:
-    frame = converted(session, position=(position.kind, list(position.parts)))
+    frame = converted(session, position=(position.incarnation, position.kind, list(position.parts)))
     assert frame.select(position_text(F.col(POSITION))).collect()[0][0] == str(position)
 
 
