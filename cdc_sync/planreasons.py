@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+from typing_extensions import assert_never
 
 from cdc_sync.changepolicy import KEPT, Wanted
 from cdc_sync.evidence.column_log import ColumnLog
@@ -12,9 +14,9 @@ from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, Alignment, Evidence, Facts
+from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, UNSHOWN, Alignment, Evidence, Facts
 from cdc_sync.schema.changes import ReviveColumn, SchemaChange, UpdateColumnType
-from cdc_sync.schema.initial import MISSING, Known, Unknown, initial_value
+from cdc_sync.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
 from cdc_sync.schema.internal import Default, InternalSchema
 from cdc_sync.schema.members import AddMember, member_changes, path_text
 from cdc_sync.schema.observed import ObservedSchema
@@ -89,6 +91,28 @@ def considered(before: InternalSchema, seen: ObservedSchema, facts: Facts, align
             yield Evidence(subject=name, kind="considered", text=text)
 
 
+def late_columns(seen: ObservedSchema, alignment: Alignment, facts: Facts) -> dict[str, str]:
+    """Return the new columns that the source had before an event showed them, by name, each with how that is known.
+
+    Their types were not sent before, or the connector's settings left them out.
+    """
+    kept = [index for _, index in alignment.same]
+    last = max(kept, default=-1) if facts.append_only else -1
+    new = (*alignment.added, *(index for case in alignment.unproven for index in case.appeared))
+    found = {seen.columns[index].name: "it stands before older ones" for index in new if index < last}
+    for proof in facts.proofs:
+        told = {seen.columns[index].name: "the source tells it" for index in proof.late}
+        found |= {name: text for name, text in told.items() if name not in found}
+    return found
+
+
+def unshown_columns(facts: Facts) -> tuple[Evidence, ...]:
+    """Say which new columns events do not show, so that it is known of one that they show later."""
+    told = {name: why for proof in facts.proofs for name, why in proof.unshown.items()}
+    text = "the source has it since {}, and events do not show it"
+    return tuple(Evidence(subject=name, kind=UNSHOWN, text=text.format(why)) for name, why in sorted(told.items()))
+
+
 def initial_values(
     seen: ObservedSchema,
     alignment: Alignment,
@@ -96,8 +120,12 @@ def initial_values(
     route: Route,
     logs: Sequence[ColumnLog],
     left_out: frozenset[str],
+    late: Mapping[str, str],
 ) -> tuple[dict[str, Default], tuple[Evidence, ...]] | Refused:
-    """Find what existing rows read in each new column; nobody knows that of one whose values were left out before."""
+    """Find what existing rows read in each new column.
+
+    Nobody knows that of one whose values were left out before, or that was there before events showed it.
+    """
     values: dict[str, Default] = {}
     evidence: list[Evidence] = []
     appeared = {*alignment.added, *(index for case in alignment.unproven for index in case.appeared)}
@@ -111,21 +139,39 @@ def initial_values(
         found = told or initial_value(column, declared=declared, first_row_holds_default=holds_default)
         if column.name in left_out:
             found = Unknown(reason="its values were left out for a time, by policy.add_column")
-        match found:
-            case Unknown(reason=reason) if route.policy.unknown_values == "pause":
-                return Refused(
-                    reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
-                    remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
-                )
-            case Unknown(reason=reason):
-                values[column.name] = None
-                if not route.append:  # a changelog's rows are what the events said
-                    text = f"existing rows read NULL; what they hold is not known: {reason}"
-                    evidence.append(Evidence(subject=column.name, kind=NEEDS_RESYNC, text=text))
-            case Known(value=value):
-                values[column.name] = value
-                if value is not None:
-                    source = "the column's default" if told is None else "as the source's catalogue has it"
-                    text = f"existing rows read {value!r}, {source if declared is MISSING else 'declared'}"
-                    evidence.append(Evidence(subject=column.name, kind="default", text=text))
+        elif column.name in late and declared is MISSING:
+            found = Unknown(reason=f"it was there before events showed it, for {late[column.name]}")
+        if not isinstance(found, Known) and route.policy.unknown_values == "pause":
+            reason = found.reason if isinstance(found, Unknown) else _UNPROVEN
+            return Refused(
+                reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
+                remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
+            )
+        values[column.name] = None if isinstance(found, Unknown) else found.value
+        said = _said(found, declared, is_trusted=route.policy.unknown_values == "trust")
+        if said is not None and not (route.append and said[0] == NEEDS_RESYNC):  # its rows are what the events said
+            evidence.append(Evidence(subject=column.name, kind=said[0], text=said[1]))
     return values, tuple(evidence)
+
+
+_SHOWN = "the default that the first event shows"
+_UNPROVEN = "nothing tells what it was added with (`evidence`)"
+
+
+def _said(found: InitialValue, declared: Default | Missing, *, is_trusted: bool) -> tuple[str, str] | None:
+    """Return what the history says of a new column in existing rows, its kind first; None if they read NULL."""
+    match found:
+        case Unknown(reason=reason):
+            return NEEDS_RESYNC, f"existing rows read NULL; what they hold is not known: {reason}"
+        case Assumed(value=value) if not is_trusted:
+            shown = "NULL, for the first event shows no default" if value is None else f"{value!r}, {_SHOWN}"
+            return NEEDS_RESYNC, f"existing rows read {shown}; {_UNPROVEN}"
+        case Known(value=value) | Assumed(value=value) if value is None:
+            return None
+        case Known(value=value):
+            source = "with which it was added" if declared is MISSING else "declared"
+        case Assumed(value=value):
+            source = _SHOWN
+        case _:
+            assert_never(found)
+    return "default", f"existing rows read {value!r}, {source}"

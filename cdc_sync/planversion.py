@@ -19,7 +19,17 @@ from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
-from cdc_sync.planreasons import back_again, considered, initial_values, kept_evidence, left_out, untold, wanted_again
+from cdc_sync.planreasons import (
+    back_again,
+    considered,
+    initial_values,
+    kept_evidence,
+    late_columns,
+    left_out,
+    unshown_columns,
+    untold,
+    wanted_again,
+)
 from cdc_sync.refused import (
     Refused,
     contradiction,
@@ -190,7 +200,10 @@ def _next_version(
     if isinstance(choice, Refused):
         return choice
     excluded = left_out(history)
-    initials = ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, logs, excluded)
+    late = late_columns(seen, whole, aligned.facts)
+    initials = (
+        ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, sighting, route, logs, excluded, late)
+    )
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
@@ -201,7 +214,7 @@ def _next_version(
         renewed = aligned.read is not None and aligned.read.renewed
         told = untold(choice, history)
         is_new = not excluded.issuperset(choice.ignored) or any(item.subject in choice.kept for item in told)
-        said = told if is_new else ()
+        said = (*(told if is_new else ()), *unshown_columns(aligned.facts))
         said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(

@@ -35,14 +35,15 @@ MISSING_LIMIT = 10_000
 
 # Read by name, for Postgres 10 has no such column; the first element of an array of one.
 _MISSING = "nullif((to_jsonb(a) -> 'attmissingval' -> 0)::text, 'null')"
-_STATE = """'schema', n.nspname, 'table', c.relname, 'relid', c.oid::bigint, 'columns', (
+_STATE = """'schema', n.nspname, 'table', c.relname, 'relid', c.oid::bigint,
+                'file', pg_relation_filenode(c.oid)::bigint, 'columns', (
                 SELECT coalesce(json_agg(json_build_object('attnum', a.attnum, 'name', a.attname, 'type',
                     format_type(a.atttypid, a.atttypmod), 'notnull', a.attnotnull,
                     'default', {default}, 'missing', {missing}) ORDER BY a.attnum), '[]'::json)
                 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)""".format(
     default="""a.atthasdef OR a.attidentity <> '' OR EXISTS (
                         SELECT FROM pg_type t WHERE t.oid = a.atttypid AND t.typdefault IS NOT NULL)""",
-    missing=f"CASE WHEN length({_MISSING}) <= {MISSING_LIMIT} THEN {_MISSING} END",
+    missing=f"CASE WHEN length({_MISSING}) > {MISSING_LIMIT} THEN 'a long value' ELSE {_MISSING} END",
 )
 
 _CAPTURED = """c.relkind IN ('r', 'p') AND c.relpersistence <> 't'

@@ -35,7 +35,7 @@ class PolicyOverride(Section):
     drop_table: Literal["keep", "drop", "archive", "pause"] | None = None
     rename_table: Literal["stay", "follow", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
-    unknown_values: Literal["mark", "pause"] | None = None
+    unknown_values: Literal["mark", "trust", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -57,7 +57,7 @@ class PolicyDefaults(Section):
     drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
     rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
-    unknown_values: Literal["mark", "pause"] = "mark"
+    unknown_values: Literal["mark", "trust", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 

@@ -177,9 +177,11 @@ class _Comparison:
                 gone.discard(id_)
                 new.discard(self._names.index(self._schema.column(id_).name))
         relid = self._now.after.relid
+        had = frozenset() if head is None else head.hidden
         return Proof(
             kind=KIND,
             same=same,
+            late=frozenset(index for index, name in enumerate(self._names) if self._now.tokens[name] <= had),
             reasons={id_: self._why(id_) for id_ in same},
             gone={id_: self._why_gone(id_, anew=anew) for id_ in sorted(gone)},
             hidden={id_: f"{self._column(id_)} is still there, and events no longer show it" for id_ in sorted(hidden)},

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.stated import Stated
 
 SourceKind: TypeAlias = Literal["ddl", "message"]
 
@@ -37,8 +38,12 @@ class LoggedColumn:
 
     Attributes:
         type: the source's own text, which differs if the column's type does.
-        default: rows that come get a value by themselves: of a default, a sequence, a domain or an expression. False
+        optional: it accepts NULL; None where the source does not tell.
+        default: rows that come get a value by themselves: of a default, a sequence, a domain or an expression; None
             where the source does not tell.
+        shown_default: the default as the connector writes it, None if there is none or it cannot be read.
+        added: what the statement that added it gives to rows that were there; None where that is not known, or has to
+            be read in the structure's statement.
         missing: what rows read in it that were there before it and never written since, as JSON; None where the source
             does not tell or there is no such value, as where adding the column wrote every row anew.
     """
@@ -46,7 +51,10 @@ class LoggedColumn:
     name: str
     token: Token
     type: str = ""
-    default: bool = False
+    optional: bool | None = None
+    default: bool | None = None
+    shown_default: str | None = None
+    added: Stated | None = None
     missing: str | None = None
 
 
@@ -62,6 +70,8 @@ class Structure:
         created: the table was created then, under this name and empty.
         dropped: the table was dropped then, and not renamed away or lost from sight.
         kafka: the record that says so, where `dropped`.
+        file: the number of the file that has its rows, which another one takes the place of when all are written anew;
+            None where the source does not tell.
     """
 
     table: TableId
@@ -72,6 +82,7 @@ class Structure:
     created: bool = False
     dropped: bool = False
     kafka: KafkaPosition | None = None
+    file: int | None = None
 
     def token(self, name: str) -> Token | None:
         """Return the token of the column with exactly this name, None if there is none."""

@@ -89,7 +89,7 @@ class Catalogue:
 
     def show(self, table: TableId, columns: Iterable[tuple[LoggedColumn, ColumnEntry]]) -> None:
         """Take order, spelling and types of a table's columns from a record."""
-        shown = tuple(replace(own, name=entry.name, type=entry.type) for own, entry in columns)
+        shown = tuple(entry.shown_in(own) for own, entry in columns)
         self.tables[table] = replace(self.tables[table], columns=shown)
 
     def alter(self, table: TableId, clauses: tuple[Clause, ...], fold: Callable[[str], str]) -> set[Token]:
@@ -215,13 +215,13 @@ class Catalogue:
             for column in columns
             if fold(column.name) not in dropped
         ]
-        after.extend(LoggedColumn(name=item.name, token=self._token(era), default=item.default) for item in added)
+        after.extend(LoggedColumn(name=item.name, token=self._token(era), added=item.stated) for item in added)
         if len({fold(column.name) for column in after}) != len(after):
             raise Contradiction("two columns would have one name after it")
         return tuple(after)
 
     def _new(self, columns: Iterable[ColumnEntry], era: int) -> tuple[LoggedColumn, ...]:
-        return tuple(LoggedColumn(name=entry.name, token=self._token(era), type=entry.type) for entry in columns)
+        return tuple(entry.shown_in(LoggedColumn(name=entry.name, token=self._token(era))) for entry in columns)
 
     def _token(self, era: int) -> Token:
         return Token(era=era, number=self._next())

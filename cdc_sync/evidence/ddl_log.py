@@ -166,7 +166,10 @@ class DdlLog:
 
 
 def _entries(columns: tuple[LoggedColumn, ...]) -> tuple[ColumnEntry, ...]:
-    return tuple(ColumnEntry(name=column.name, type=column.type) for column in columns)
+    return tuple(
+        ColumnEntry(name=column.name, type=column.type, optional=column.optional, default=column.shown_default)
+        for column in columns
+    )
 
 
 def _unread(record: SchemaChangeRecord, tables: Iterable[TableId], reason: str) -> Unread:

@@ -11,10 +11,10 @@ from cdc_sync.events import TableId
 from cdc_sync.evidence.ddl_pieces import Unreadable
 from cdc_sync.evidence.ddl_reader import AlterClauses, Reader, listed_columns, refuse_hidden
 from cdc_sync.evidence.ddl_statements import Add, Clause, Drop, Modify, Rename
+from cdc_sync.evidence.stated import Stated
 
 _COLUMN_VERBS = frozenset(("ADD", "DROP", "CHANGE", "MODIFY", "RENAME"))
 _NO_COLUMN = frozenset(("CONSTRAINT", "PRIMARY", "UNIQUE", "INDEX", "KEY", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"))
-_FILLED = frozenset(("AS", "AUTO_INCREMENT", "SERIAL"))
 _OTHER_ELEMENTS = (("PERIOD", "FOR"), ("SYSTEM", "VERSIONING"), ("VECTOR", "INDEX"), ("VECTOR", "KEY"))
 _PARTITION_VERBS = frozenset(
     (
@@ -71,16 +71,12 @@ def alter_clauses(reader: Reader) -> AlterClauses:
 
 
 def created_columns(elements: Reader) -> tuple[str, ...]:
-    """Read what stands in the parentheses of CREATE TABLE or ADD; keys and constraints are left out.
+    """Read what stands in the parentheses of CREATE TABLE; keys and constraints are left out.
 
     Raises:
         Unreadable: if an element is not understood.
     """
-    return tuple(name for name, _ in _listed(elements))
-
-
-def _listed(elements: Reader) -> tuple[tuple[str, list[str]], ...]:
-    return listed_columns(elements, _is_other_element, _defined)
+    return tuple(name for name, _ in listed_columns(elements, _is_other_element, _definition))
 
 
 def _is_other_element(reader: Reader) -> bool:
@@ -95,11 +91,18 @@ def _add(reader: Reader) -> list[Clause]:
     reader.take("COLUMN")
     if_not_exists = reader.take("IF", "NOT", "EXISTS")
     if reader.word() == "(":
-        columns = _listed(reader.group())
+        columns = listed_columns(reader.group(), _is_other_element, _stated)
         _end_of_clause(reader)
-    else:
-        columns = ((reader.name(), _defined(reader)),)
-    return [Add(name=name, if_not_exists=if_not_exists, default=_has_default(words)) for name, words in columns]
+        return [Add(name=name, if_not_exists=if_not_exists, stated=stated) for name, stated in columns]
+    name = reader.name()
+    return [Add(name=name, if_not_exists=if_not_exists, stated=_stated(reader))]
+
+
+def _stated(reader: Reader) -> Stated:
+    """Take a column's type and all that follows it; return what it gives to rows that are there."""
+    first = reader.at
+    _defined(reader)
+    return reader.stated(first, implicit=True)
 
 
 def _drop(reader: Reader) -> list[Clause]:
@@ -206,13 +209,6 @@ def _defined(reader: Reader) -> list[str]:
     words = reader.outer()
     _no_verbs(words)
     return words
-
-
-def _has_default(words: list[str]) -> bool:
-    """Tell whether rows get a value by themselves in a column that is defined so."""
-    if not _FILLED.isdisjoint(words):
-        return True
-    return "DEFAULT" in words and words[words.index("DEFAULT") + 1 :][:1] != ["NULL"]
 
 
 def _end_of_clause(reader: Reader) -> None:

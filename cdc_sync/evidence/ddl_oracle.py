@@ -9,6 +9,7 @@ from cdc_sync.events import TableId
 from cdc_sync.evidence.ddl_pieces import Unreadable
 from cdc_sync.evidence.ddl_reader import AlterClauses, Place, Reader, listed_columns, refuse_hidden
 from cdc_sync.evidence.ddl_statements import Add, Clause, Drop, Modify, Rename
+from cdc_sync.evidence.stated import Stated
 
 _COLUMN_VERBS = frozenset(("ADD", "DROP", "MODIFY", "RENAME", "UNUSED"))
 _NO_COLUMN = frozenset(("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK", "SUPPLEMENTAL"))
@@ -61,7 +62,14 @@ def created_columns(elements: Reader) -> tuple[str, ...]:
     Raises:
         Unreadable: if an element is not understood.
     """
-    return tuple(name for name, _ in listed_columns(elements, _is_other_element, Reader.outer))
+    return tuple(name for name, _ in listed_columns(elements, _is_other_element, _stated))
+
+
+def _stated(reader: Reader) -> Stated:
+    """Take all that follows a column's name; return what it gives to rows that are there."""
+    first = reader.at
+    reader.outer()
+    return reader.stated(first)
 
 
 def _is_other_element(reader: Reader) -> bool:
@@ -73,12 +81,13 @@ def _add(reader: Reader) -> list[Clause]:
         _rest(reader)
         return []
     if reader.word() == "(":
-        columns = created_columns(reader.group())
+        columns = listed_columns(reader.group(), _is_other_element, _stated)
         _tail(reader)
-        return [Add(name=name) for name in columns]
+        return [Add(name=name, stated=stated) for name, stated in columns]
     name = reader.name()
+    first = reader.at
     _rest(reader)
-    return [Add(name=name)]
+    return [Add(name=name, stated=reader.stated(first))]
 
 
 def _drop(reader: Reader) -> list[Clause]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cdc_sync.events import TableId
 from cdc_sync.evidence.ddl_pieces import Piece, Pieces, Unreadable
 from cdc_sync.evidence.ddl_statements import Clause
+from cdc_sync.evidence.stated import Part, Stated, stated_default
+
+_Definition = TypeVar("_Definition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,29 +173,43 @@ class Reader:
                 self.at += 1
         return found
 
+    def stated(self, first: int, *, implicit: bool = False) -> Stated:
+        """Return what a definition, all that was taken since a place, says of a default; see `stated_default`."""
+        parts = [_part(piece) for piece in self._text.pieces[first : self.at]]
+        return stated_default(parts, self._text.source(first, self.at), implicit=implicit)
+
+
+def _part(piece: Piece) -> Part:
+    if piece.kind != "string":
+        return Part(piece.kind, piece.text)
+    quote = piece.text[0]
+    # Whether a backslash escapes depends on sql_mode; b'1', x'41' and N'a' are literals of other forms.
+    plain = quote in "'\"" and "\\" not in piece.text
+    return Part("string", piece.text[1:-1].replace(quote * 2, quote) if plain else None)
+
 
 def listed_columns(
-    elements: Reader, is_other: Callable[[Reader], bool], definition: Callable[[Reader], list[str]]
-) -> tuple[tuple[str, list[str]], ...]:
-    """Read what stands in the parentheses of CREATE TABLE or ADD, as names and what follows them.
-
-    Keys and constraints are left out.
+    elements: Reader, is_other: Callable[[Reader], bool], definition: Callable[[Reader], _Definition]
+) -> tuple[tuple[str, _Definition], ...]:
+    """Read what stands in the parentheses of CREATE TABLE or ADD; keys and constraints are left out.
 
     Args:
         elements: what stands between the parentheses.
         is_other: tells an element that is no column.
         definition: takes all that follows a column's name, and returns the words outside of parentheses.
 
+    Returns:
+        Each column's name, and what `definition` gave.
+
     Raises:
         Unreadable: if an element is not understood.
     """
-    found: list[tuple[str, list[str]]] = []
+    found: list[tuple[str, _Definition]] = []
     while True:
         if is_other(elements):
             elements.outer()
         else:
-            name = elements.name()
-            found.append((name, definition(elements)))
+            found.append((elements.name(), definition(elements)))
         if elements.at_end:
             return tuple(found)
         elements.need(",")

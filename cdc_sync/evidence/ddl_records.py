@@ -89,7 +89,13 @@ def _column(column: object, table: TableId, kafka: KafkaPosition) -> ColumnEntry
     name = column.get("name") if isinstance(column, Mapping) else None
     if not isinstance(column, Mapping) or not isinstance(name, str):
         raise _damaged(kafka, f"a column of {table} has no name")
-    return ColumnEntry(name=name, type=_type(column))
+    optional, default = column.get("optional"), column.get("defaultValueExpression")
+    return ColumnEntry(
+        name=name,
+        type=_type(column),
+        optional=optional if isinstance(optional, bool) else None,
+        default=default if isinstance(default, str) else None,
+    )
 
 
 def _type(column: Mapping[str, object]) -> str:

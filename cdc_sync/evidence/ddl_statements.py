@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cdc_sync.events import TableId
+from cdc_sync.evidence.stated import Stated
 
 MAX_TEXT = 300
 """How many characters of a statement are kept to be shown."""
@@ -16,13 +17,12 @@ class Add:
     """A column that was not there before; with `if_not_exists`, nothing if one of that name is.
 
     Attributes:
-        default: rows get a value in it by themselves: of a default that is not NULL, a number of AUTO_INCREMENT, or an
-            expression. Rows that were there have one too, which an event shows only where the default is a constant.
+        stated: what rows that are there get.
     """
 
     name: str
     if_not_exists: bool = False
-    default: bool = False
+    stated: Stated | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

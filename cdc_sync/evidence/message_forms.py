@@ -3,8 +3,8 @@
 Our form, prefix `cdc_sync`, UTF-8 JSON, written by `capture/ddl_capture.sql`::
 
     {"v": 1, "kind": "command" | "baseline", "cluster": "7123…" | null, "tag": "ALTER TABLE", "schema": "inv",
-     "table": "orders", "relid": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer", "notnull": true,
-     "default": true, "missing": "5"}], "query": "alter table …"}
+     "table": "orders", "relid": 16409, "file": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer",
+     "notnull": true, "default": true, "missing": "5"}], "query": "alter table …"}
     {"v": 1, "kind": "drop", "cluster": …, "tag": "DROP TABLE", "schema": "inv", "table": "orders", "relid": 16409, …}
     {"v": 1, "kind": "failed", "cluster": …, "tag": …, "relids": [16409], "reason": "…", …}
     {"v": 1, "kind": "uninstalled", "cluster": …}
@@ -13,8 +13,9 @@ The plain form, prefix `ddl`, as in the project's captures::
 
     {"tag": "ALTER TABLE", "object": "inv.orders.total", "relid": "16409", "cols": [{"attnum": 1, …}], "query": "…"}
 
-`default` (whether rows that come get a value by themselves) and `missing` (what rows from before the column read in it,
-`pg_attribute.attmissingval` as JSON text, null if it is not kept) are not in messages of triggers installed earlier.
+`default` (whether rows that come get a value by themselves), `missing` (what rows from before the column read in it,
+`pg_attribute.attmissingval` as JSON text, null if it is not kept, and no JSON if it is too long) and `file`
+(`pg_relation_filenode`, null for partitioned tables) are not in messages of triggers installed earlier.
 
 `object` is Postgres' `object_identity`; it has a third part if the command renamed a column or commented on one. The
 plain form does not tell of dropped tables, nor of tables that changed because another one did (inheritance, CASCADE).
@@ -40,7 +41,7 @@ class AttributeEntry:
     number: int
     name: str
     type: str
-    default: bool = False
+    default: bool | None = None
     missing: str | None = None
 
 
@@ -53,6 +54,7 @@ class TableState:
         baseline: nothing was done; this is what there was when the trigger was installed.
         column: the column that the command was about, if it was about one.
         query: all text that the client had sent, perhaps cut (`cut`).
+        file: see `Structure`.
     """
 
     relid: int
@@ -65,6 +67,7 @@ class TableState:
     column: str | None = None
     query: str = ""
     cut: bool = False
+    file: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +151,7 @@ def _own(body: Mapping[str, object]) -> Notice:
                 tag=tag,
                 query=query,
                 cut=True,
+                file=_relid(body["file"]) if body.get("file") is not None else None,
             )
         case "drop":
             return TableDropped(
@@ -211,7 +215,8 @@ def _columns(entries: object) -> tuple[AttributeEntry, ...]:
             raise _Misshapen(f"attnum {number!r} is not a column's number")
         if not (isinstance(name, str) and isinstance(type_, str)):
             raise _Misshapen("a column has no name or no type")
-        default, missing = entry.get("default") is True, entry.get("missing")
+        default, missing = entry.get("default"), entry.get("missing")
+        default = default if isinstance(default, bool) else None
         missing = missing if isinstance(missing, str) else None
         columns.append(AttributeEntry(number=number, name=name, type=type_, default=default, missing=missing))
     if len({column.number for column in columns}) != len(columns) or len({c.name for c in columns}) != len(columns):

@@ -14,6 +14,8 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]
 
+from cdc_sync.evidence.stated import Part, Stated, stated_default
+
 _PLAIN = frozenset(
     ("ALTER", "CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "BEGIN", "START", "COMMIT", "END", "COMMENT")
 )
@@ -41,6 +43,7 @@ class Alteration:
         added: names that were added for sure.
         perhaps_added: names of ADD COLUMN IF NOT EXISTS.
         retyped: names that were given a type, each with whether their values come from an expression (USING).
+        stated: what each ADD COLUMN gives to rows that are there, by the column's name, in the statement's order.
     """
 
     schema: str | None
@@ -51,6 +54,7 @@ class Alteration:
     added: frozenset[str] = frozenset()
     perhaps_added: frozenset[str] = frozenset()
     retyped: frozenset[tuple[str, bool]] = frozenset()
+    stated: tuple[tuple[str, Stated], ...] = ()
 
 
 def alterations(query: str) -> tuple[Alteration, ...] | None:
@@ -83,6 +87,26 @@ def moved_from(query: str, schema: str, table: str) -> tuple[str, str] | None:
     if found.table == table:  # SET SCHEMA
         return None if found.schema in (None, schema) else (found.schema, table)
     return (schema, found.table) if found.schema in (None, schema) else None
+
+
+def stated_in(query: str, schema: str, table: str, column: str) -> Stated | None:
+    """Return what the ADD COLUMN of a text gives to rows that are there.
+
+    Args:
+        query: all text the client had sent, uncut.
+        schema, table, column: the names behind the command.
+
+    Returns:
+        None if the text does not add just one column of this name, or not in one way.
+    """
+    found = {
+        stated
+        for alteration in alterations(query) or ()
+        if alteration.table == table and alteration.schema in (None, schema)
+        for name, stated in alteration.stated
+        if name == column
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 class _NotPlain(Exception):
@@ -135,17 +159,19 @@ def _alter_table(words: _Words) -> Alteration:
     added: set[str] = set()
     perhaps: set[str] = set()
     retyped: set[tuple[str, bool]] = set()
+    stated: list[tuple[str, Stated]] = []
     for clause in _split(words.rest(), TokenType.COMMA):
         if found := _retyping(_Words(clause)):
             retyped.add(found)
         else:
-            _clause(_Words(clause), added, perhaps)
+            stated += _clause(_Words(clause), added, perhaps)
     return Alteration(
         schema=schema,
         table=table,
         added=frozenset(added),
         perhaps_added=frozenset(perhaps),
         retyped=frozenset(retyped),
+        stated=tuple(stated),
     )
 
 
@@ -181,7 +207,7 @@ def _rename(words: _Words, schema: str | None, table: str) -> Alteration:
     return Alteration(schema=schema, table=table, renamed=(old, new))
 
 
-def _clause(words: _Words, added: set[str], perhaps: set[str]) -> None:
+def _clause(words: _Words, added: set[str], perhaps: set[str]) -> Iterator[tuple[str, Stated]]:
     if words.take("ADD"):
         if (
             (words.peek() or "").split(" ")[0] in _CONSTRAINTS
@@ -191,9 +217,23 @@ def _clause(words: _Words, added: set[str], perhaps: set[str]) -> None:
             return
         words.take("COLUMN")
         names = perhaps if words.take("IF", "NOT", "EXISTS") else added
-        names.add(words.name())
+        name = words.name()
+        names.add(name)
+        definition = words.rest()
+        yield name, stated_default([_part(token) for token in definition], " ".join(item.text for item in definition))
     elif not (words.take("DROP") or words.take("SET")) and words.peek() not in _NO_COLUMNS:
         raise _NotPlain
+
+
+def _part(token: Token) -> Part:
+    match token.token_type:
+        case TokenType.STRING:
+            return Part("string", token.text)
+        case TokenType.NUMBER:
+            return Part("number", token.text)
+        case TokenType.IDENTIFIER:
+            return Part("name", token.text)
+    return Part("word" if token.text[:1].isalpha() and token.text[:1].isascii() else "sign", token.text)
 
 
 def _split(tokens: list[Token], separator: TokenType) -> Iterator[list[Token]]:

@@ -200,6 +200,7 @@ class _Replay:
             statement=statement,
             reading=state.baseline,
             created=known is None and state.tag in _CREATING,
+            file=state.file,
         )
         self.structures.append(structure)
         opens = known is None and not state.baseline

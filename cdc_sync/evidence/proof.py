@@ -217,7 +217,18 @@ def _compared(
         for token, index in index_of.items()
         if token is not None and token not in known.values() and whole and known_eras == {token.era}
     }
-    return Proof(kind=log.kind, same=same, gone=gone, hidden=hidden, new=new, reasons=reasons)
+    before = log.at(*_shown_at(head))
+    had = set() if before is None else {column.token for column in before.columns}
+    others = {column.token: column.name for column in after.columns if column.token not in known.values()}
+    late = frozenset(index for token, index in index_of.items() if token in had and token in others)
+    unshown = {
+        name: told.beginning_of(token)
+        for token, name in others.items()
+        if before is not None and token not in had and token not in index_of
+    }
+    return Proof(
+        kind=log.kind, same=same, gone=gone, hidden=hidden, new=new, reasons=reasons, late=late, unshown=unshown
+    )
 
 
 def _is_held(schema: InternalSchema, name: str, known: Mapping[int, Token], token: Token) -> bool:

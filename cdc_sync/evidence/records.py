@@ -6,17 +6,30 @@ Source: Debezium, `SchemaFactory` and `ConnectTableChangeSerializer` (schema-cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
+from cdc_sync.evidence.column_log import LoggedColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEntry:
-    """A column in a schema-change record; `type` is made of everything the record says of its type."""
+    """A column in a schema-change record.
+
+    Attributes:
+        type: made of everything the record says of its type.
+        optional: it accepts NULL, None if the record does not say.
+        default: its default as the connector writes it, None if there is none or it cannot be read.
+    """
 
     name: str
     type: str
+    optional: bool | None = None
+    default: str | None = None
+
+    def shown_in(self, column: LoggedColumn) -> LoggedColumn:
+        """Return a column as the record shows it."""
+        return replace(column, name=self.name, type=self.type, optional=self.optional, shown_default=self.default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,9 @@ SIDE_COLUMN = "side column"
 NEEDS_RESYNC = "needs resync"
 """Kind of what planning says of a column whose values in existing rows no event tells."""
 
+UNSHOWN = "not shown"
+"""Kind of what planning says of a new column that the source has, and that events do not show."""
+
 IGNORED = "ignored"
 """Kind of what planning says of a column that the source has, and whose values the operator wants left out."""
 
@@ -29,6 +32,8 @@ class Proof:
         hidden: column id -> why it is no observed column although the source still has it.
         new: index of an observed column -> why no known column is this one.
         reasons: column id -> why the pair in `same` is one column.
+        late: indexes of observed columns that the table had when an earlier event did not show them.
+        unshown: name -> why it is a column that the source has had since the newest version, and no event shows.
     """
 
     kind: str
@@ -37,6 +42,8 @@ class Proof:
     hidden: Mapping[int, str] = field(default_factory=dict)
     new: Mapping[int, str] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    late: frozenset[int] = frozenset()
+    unshown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,14 @@ class Unknown:
     reason: str
 
 
-InitialValue: TypeAlias = Known | Unknown
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """Existing rows read `value` if the column was added with the default that its first event shows; None is NULL."""
+
+    value: Default
+
+
+InitialValue: TypeAlias = Known | Assumed | Unknown
 
 
 def initial_value(
@@ -42,8 +49,9 @@ def initial_value(
 ) -> InitialValue:
     """Work out what existing rows read in a new column.
 
-    Databases give existing rows the default of the moment the column was added. Debezium sends a constant default as
-    it is, but a function default (`now()`, `gen_random_uuid()`) as 0, '', the epoch or the zero UUID, which no row
+    Databases give existing rows the default of the moment the column was added. Debezium sends the default of the
+    moment at which it reads the table's columns, perhaps set, changed or dropped since then, so that it proves
+    nothing; and a function default (`now()`, `gen_random_uuid()`) as 0, '', the epoch or the zero UUID, which no row
     ever held.
 
     Args:
@@ -56,13 +64,13 @@ def initial_value(
         return Known(value=declared)
     if not column.suspect_default:
         if column.default is not None or column.optional:
-            return Known(value=column.default)
+            return Assumed(value=column.default)
         return Unknown(reason="it accepts no NULL and has no default")
     if column.default is None:
         return Unknown(reason="its default could not be read")
     if not column.optional and first_row_holds_default:
-        return Known(value=column.default)
+        return Assumed(value=column.default)
     if column.default is False:
         # Functions that return booleans are not used as defaults, and `false` is the commonest of all.
-        return Known(value=False)
+        return Assumed(value=False)
     return Unknown(reason=f"its default arrives as {column.default!r}, which is also how a function default arrives")

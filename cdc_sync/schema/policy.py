@@ -43,7 +43,9 @@ class Policy:
             converts the rows by checked casts, in one commit; `side_column` keeps the old column, with its data, and
             adds a new one; `pause` stops the table.
         unknown_values: what existing rows hold in a column is not in the events, such as a default that is a function.
-            `mark` gives them NULL and says that the column needs a resync; `pause` stops the table.
+            `mark` says that the column needs a resync, and gives them NULL, or the constant default of the first
+            event where nothing tells whether the column was added with it; `trust` takes that default, or NULL where
+            there is none, for what they hold, and marks the rest; `pause` stops the table.
         rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
@@ -61,7 +63,7 @@ class Policy:
     drop_table: Literal["keep", "drop", "archive", "pause"] = "keep"
     rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: IncompatibleTypes = "rewrite"
-    unknown_values: Literal["mark", "pause"] = "mark"
+    unknown_values: Literal["mark", "trust", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3
 
 

@@ -12,6 +12,7 @@ from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import LoggedColumn, Structure, Token
 from cdc_sync.evidence.message_first import before_first
 from cdc_sync.evidence.message_query import Alteration, alterations
+from cdc_sync.evidence.stated import NULL
 
 ERA = ("pg", "shop")
 
@@ -133,8 +134,10 @@ def test_alterations_are_read_from_a_clients_text(query: str, expected: object) 
 
 def test_added_names_are_told_apart_by_how_sure_they_are() -> None:
     query = 'alter table t add a int, add column "B" numeric(1, 2), add if not exists c int, drop if exists d'
-    assert alterations(query) == (
-        Alteration(schema=None, table="t", added=frozenset(("a", "B")), perhaps_added=frozenset("c")),
+    (found,) = alterations(query) or ()
+    stated = tuple((name, NULL) for name in ("a", "B", "c"))
+    assert found == Alteration(
+        schema=None, table="t", added=frozenset(("a", "B")), perhaps_added=frozenset("c"), stated=stated
     )
 
 

@@ -252,6 +252,6 @@ def test_the_generated_lives_reach_what_the_laws_are_about() -> None:
         kinds = {item.kind for version in versions for item in version.evidence}
         found.update(kinds)
     assert found["versions"] > 160, found
-    kinds = {"refused", "ended", "unproven", "position", "default", "truncated", "needs resync"}
+    kinds = {"refused", "ended", "unproven", "position", "truncated", "needs resync"}
     assert min(found[kind] for kind in kinds) > 5, found
     assert found["again"], found

@@ -65,12 +65,55 @@ class TestVersions:
         t.add_column(column("n", INT32))
         assert changes(t.row().plan()) == ["+n=None"]
 
-    def test_a_constant_default_is_what_existing_rows_read(self) -> None:
+    def test_a_constant_default_is_filled_in_and_marked_for_it_may_be_of_later(self) -> None:
         t = Table()
         t.add_column(column("n", INT32, optional=False, default=7), initial=7)
         plan = t.row().plan()
         assert changes(plan) == ["+n=7"]
-        assert ("n", "default") in [(item.subject, item.kind) for item in plan.versions[1].evidence]
+        (said,) = (item for item in plan.versions[1].evidence if item.kind == "needs resync")
+        assert said.text == (
+            "existing rows read 7, the default that the first event shows; nothing tells what it was added "
+            "with (`evidence`)"
+        )
+
+    def test_so_is_null_for_a_default_may_have_been_dropped_again(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        (said,) = (item for item in t.row().plan().versions[1].evidence if item.kind == "needs resync")
+        assert said.text == (
+            "existing rows read NULL, for the first event shows no default; nothing tells what it was added "
+            "with (`evidence`)"
+        )
+
+    def test_or_taken_for_true_where_the_operator_trusts_it(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=7), initial=7)
+        t.add_column(column("m", INT32))
+        plan = t.row().plan(replace(ROUTE, policy=Policy(unknown_values="trust")))
+        assert changes(plan) == ["+n=7", "+m=None"]
+        said = [item for item in plan.versions[1].evidence if item.kind != "position"]
+        assert [(item.kind, item.text) for item in said] == [
+            ("default", "existing rows read 7, the default that the first event shows")
+        ]
+
+    def test_or_the_table_pauses_before_it(self) -> None:
+        t = Table()
+        t.add_column(column("n", INT32, optional=False, default=7), initial=7)
+        assert "nothing tells what it was added with" in refusal(t.row().plan(STRICT)).reason
+        assert t.plan(replace(STRICT, initials={"n": 7})).refusal is None
+
+    @pytest.mark.parametrize("policy", ["mark", "trust"])
+    def test_a_new_column_before_older_ones_was_there_and_not_shown(self, policy: Any) -> None:
+        t = Table()
+        t.columns = (t.columns[0], column("n", INT32, default=7), *t.columns[1:])
+        t.add_column(column("m", INT32, default=8), initial=8)
+        plan = t.row(n=1).plan(replace(ROUTE, policy=Policy(unknown_values=policy)))
+        assert sorted(changes(plan)) == ["+m=8", "+n=None"]
+        (said,) = (item for item in plan.versions[1].evidence if item.subject == "n" and item.kind == "needs resync")
+        assert said.text == (
+            "existing rows read NULL; what they hold is not known: it was there before events showed it, for it stands "
+            "before older ones"
+        )
 
     def test_a_changed_default_is_a_version_that_fills_nothing(self) -> None:
         t = Table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.schema.initial import MISSING, InitialValue, Known, Missing, Unknown, initial_value
+from cdc_sync.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
 from cdc_sync.schema.internal import Default
 from cdc_sync.schema.observed import ObservedColumn
 from cdc_sync.schema.types import BOOLEAN, INT32
@@ -23,13 +23,13 @@ def read(
     return initial_value(column, declared=declared, first_row_holds_default=first_row_holds_default)
 
 
-def test_a_column_without_default_reads_null() -> None:
-    assert read() == Known(value=None)
+def test_a_column_without_default_may_have_had_one_when_it_was_added() -> None:
+    assert read() == Assumed(value=None)
 
 
 @pytest.mark.parametrize("optional", [True, False])
-def test_a_constant_default_is_what_existing_rows_read(optional: bool) -> None:
-    assert read(optional=optional, default=7) == Known(value=7)
+def test_a_constant_default_may_have_been_set_or_changed_since(optional: bool) -> None:
+    assert read(optional=optional, default=7) == Assumed(value=7)
 
 
 def test_a_column_that_accepts_no_null_and_has_no_default_is_unknown() -> None:
@@ -42,13 +42,13 @@ def test_what_a_function_default_arrives_as_is_never_copied(default: Default) ->
     assert isinstance(read(default=default, suspect=True, optional=False), Unknown)
 
 
-def test_the_first_row_can_prove_a_suspect_default_but_only_without_null() -> None:
-    assert read(default=0, suspect=True, optional=False, first_row_holds_default=True) == Known(value=0)
+def test_the_first_row_can_show_that_a_suspect_default_is_none_of_a_function_but_only_without_null() -> None:
+    assert read(default=0, suspect=True, optional=False, first_row_holds_default=True) == Assumed(value=0)
     assert isinstance(read(default=0, suspect=True, first_row_holds_default=True), Unknown)
 
 
-def test_false_is_believed() -> None:
-    assert read(default=False, suspect=True) == Known(value=False)
+def test_false_is_no_function() -> None:
+    assert read(default=False, suspect=True) == Assumed(value=False)
     assert isinstance(read(default=0, suspect=True), Unknown)
 
 
