@@ -145,6 +145,17 @@ class ConnectServer:
         """Removes a connector; its replication slot and its offsets stay."""
         self._call("DELETE", f"/connectors/{quote(name)}")
 
+    def forget(self, name: str) -> None:
+        """Removes a connector and its offsets: whoever is registered under this name next begins with a snapshot."""
+        self._call("PUT", f"/connectors/{quote(name)}/stop")
+        deadline = time.monotonic() + 60.0
+        while self.status(name).state != "STOPPED":
+            if time.monotonic() > deadline:
+                raise SetupError(f"Cannot stop connector {name}: it is still {self.status(name).state}")
+            time.sleep(0.05)
+        self._call("DELETE", f"/connectors/{quote(name)}/offsets")
+        self.delete(name)
+
     def status(self, name: str) -> ConnectorStatus:
         """The state of a connector; UNASSIGNED while the worker has not taken it up."""
         try:
