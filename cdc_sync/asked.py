@@ -41,7 +41,8 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        rolled, resynced, joined, rewritten = (
+        decided, rolled, resynced, joined, rewritten = (
+            state.tables_with("decisions"),
             state.tables_with("rollbacks"),
             state.tables_with("resyncs"),
             state.tables_with("joins"),
@@ -54,7 +55,8 @@ class Asked:
                 self._take_up(table, self._regime(table))
             if table.table in resynced or table.is_behind(()):
                 self._take_up(table, self._resyncs(table))
-            self._take_up(table, self._decisions(table))
+            if table.table in decided:
+                self._take_up(table, self._decisions(table))
             if table.table in joined:
                 self._take_up(table, self._joins(table))
 
@@ -85,7 +87,7 @@ class Asked:
             yield partial(table.follow_resyncs, asked)
 
     def _decisions(self, table: TableSync) -> Iterator[Work]:
-        """Let a table go on that stopped for a decision which is there now."""
+        """Take up what was decided, and let a table go on that stopped for it."""
         if table.is_decided:
             yield table.go_on_if_decided
 

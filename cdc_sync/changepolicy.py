@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cdc_sync.memberpolicy import wanted_members
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import DECIDED, IGNORED, Alignment, Evidence, Unproven
+from cdc_sync.schema.alignment import DECIDED, IGNORED, KEPT, UNPROVEN, Alignment, Evidence, Unproven
 from cdc_sync.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -31,8 +31,6 @@ from cdc_sync.schema.members import (
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.schema.policy import Policy
 
-KEPT = "kept"
-"""Kind of evidence: the source dropped the column, and the operator wants it kept."""
 _SAID = ("declared", DECIDED)
 
 
@@ -147,7 +145,7 @@ def _inside(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, 
         evidence = (
             *(Evidence(subject=path, kind=KEPT, text=_MEMBER_KEPT) for path in members.kept),
             *(Evidence(subject=path, kind=IGNORED, text=_LEFT_OUT) for path in members.ignored),
-            *(Evidence(subject=path, kind="unproven", text=_MEMBER_SPLIT) for path in members.split),
+            *(Evidence(subject=path, kind=UNPROVEN, text=_MEMBER_SPLIT) for path in members.split),
         )
         found = replace(
             found,

@@ -14,6 +14,7 @@ import typer
 
 from cdc_sync import commands, log, output
 from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.deciding import Words
 from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.reports import Plan, RunReport
@@ -140,6 +141,9 @@ def decide(
     not_same: Annotated[
         list[str] | None, typer.Option("--not-same", metavar="NAME", help="A new column, none of those before.")
     ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="NAME", help="A column that is gone, with its data.")
+    ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -147,7 +151,8 @@ def decide(
 
     Where a table is paused before a change, it goes on with what you say of it. Long after a change, --rename OLD=NEW
     joins two columns that were kept apart because nothing proved that they are one: each row then has its newest value,
-    under the new name, in the column that has been there all along. Only --not-same cannot be said afterwards.
+    under the new name, in the column that has been there all along; and --drop NAME lets a column that was kept go,
+    with the next change of the table's columns. Only --not-same cannot be said afterwards.
     """
     renames = {}
     for text in rename or ():
@@ -157,7 +162,8 @@ def decide(
         renames[old] = new
 
     def command(loaded: Config) -> object:
-        return commands.decide(loaded, table, renames=renames, not_same=tuple(not_same or ()))
+        words = Words(renames=renames, not_same=tuple(not_same or ()), dropped=tuple(drop or ()))
+        return commands.decide(loaded, table, words)
 
     _with_config(ctx, config, as_json, verbose, command)
 
@@ -197,7 +203,8 @@ def resync(
     config: ConfigPath,
     table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
     column: Annotated[
-        list[str] | None, typer.Option("--column", metavar="NAME", help="Whose mark is to go; all marked if unset.")
+        list[str] | None,
+        typer.Option("--column", metavar="NAME", help="Whose mark is to go; those of all columns if unset."),
     ] = None,
     done: Annotated[
         bool, typer.Option("--done", help="Say that the values are right, or have been read again.")

@@ -7,39 +7,34 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cdc_sync import installed
+from cdc_sync import deciding, installed
 from cdc_sync.config import Config, route
 from cdc_sync.config.advice import advice
-from cdc_sync.errors import CdcSyncError, ConfigError, HistoryError, RefusedError
+from cdc_sync.deciding import Decided, Words
+from cdc_sync.errors import ConfigError, HistoryError, RefusedError
 from cdc_sync.events import TableId
-from cdc_sync.joins import find_join, join_version
 from cdc_sync.migrate.capabilities import KINDS, Capabilities, SchemaEvolution
 from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import Decision, Join, Route
-from cdc_sync.refused import Refused
+from cdc_sync.naming import Route
+from cdc_sync.overview import Status, overview
 from cdc_sync.reports import Plan, TableHistory, table_history
 from cdc_sync.resync import ResyncAsked
-from cdc_sync.rewritestate import RegimeAsked, Rollback
-from cdc_sync.state import QuarantineCount, StateStore, TableStatus
+from cdc_sync.rewritestate import RegimeAsked, Rollback, rolled_back_text
+from cdc_sync.state import StateStore
 from cdc_sync.wording import Phrase, phrases
 
 if TYPE_CHECKING:
     from cdc_sync.capture.postgres import CaptureResult
     from cdc_sync.demo import DemoReport, DemoSource
-    from cdc_sync.history.history import History
     from cdc_sync.history.store import HistoryStore
     from cdc_sync.maintained import PipelineMaintained
     from cdc_sync.replay import ReplayReport
     from cdc_sync.reports import RunReport
     from cdc_sync.verify.report import Verified
-
-_STATUS_PATIENCE = timedelta(seconds=3)
-"""How long `status` waits for Kafka, once: it must answer when Kafka is the thing that is down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,27 +51,6 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableLine(TableStatus):
-    """One table's status with its lag in offsets; None if that is not known."""
-
-    lag: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """All tables of a pipeline.
-
-    Attributes:
-        kafka_problem: why lags are not known; None if Kafka answered.
-    """
-
-    pipeline: str
-    tables: tuple[TableLine, ...]
-    quarantine: tuple[QuarantineCount, ...]
-    kafka_problem: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaDifference:
     """What leads from one version of a table to another."""
 
@@ -87,34 +61,19 @@ class SchemaDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """What was kept of the operator's words.
-
-    Attributes:
-        at: the record before which the table is paused; None if nothing was said of that change.
-        renames, not_same: what was said of it.
-        joins: renames of earlier changes, whose columns will be joined.
-    """
-
-    table: TableId
-    at: str | None
-    renames: Mapping[str, str]
-    not_same: tuple[str, ...]
-    joins: tuple[Join, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RolledBack:
     """What the job is to do about a rewrite of a table.
 
     Attributes:
         version: the version that rewrote the rows.
         undo: it is to be carried out again; else rows and columns go back to those before.
+        is_back: by the job's last word, rows and columns are those before already.
     """
 
     table: TableId
     version: int
     undo: bool
+    is_back: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +130,9 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         answers = config.connector.notifications
         if answers is not None and answers not in there:
             warnings += (f"topic {answers} of connector.notifications does not exist yet: until it does, marks stay",)
-        if config.kafka.topic_pattern is not None and not topics:
-            warnings += ("no topic matches kafka.topic_pattern yet",)
+        nothing = config.kafka.why_nothing_is_read(there)
+        if config.kafka.topic_pattern is not None and nothing is not None:
+            warnings += (nothing,)
     return Validation(config=config, warnings=warnings, topics=topics)
 
 
@@ -237,39 +197,7 @@ def demo(*, source: DemoSource, folder: str | None, keep: bool, stop: threading.
 
 def status(config: Config) -> Status:
     """Tell how every table stands; works without Kafka, only the lag is missing then."""
-    store = _state_store(config)
-    statuses = store.tables()
-    lags, problem = _lags(config, statuses)
-    return Status(
-        pipeline=config.pipeline.name,
-        tables=tuple(_line(status, lags.get(status.table)) for status in statuses),
-        quarantine=store.quarantine_counts(),
-        kafka_problem=problem,
-    )
-
-
-def _line(status: TableStatus, lag: int | None) -> TableLine:
-    return TableLine(**{item.name: getattr(status, item.name) for item in fields(status)}, lag=lag)
-
-
-def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
-    from cdc_sync.kafka import KafkaClient, lag
-
-    topics = {topic for status in statuses for topic in status.offsets}
-    if not topics:
-        return {}, None
-    patience = min(config.kafka.request_timeout, _STATUS_PATIENCE)
-    try:
-        kafka = KafkaClient(config.kafka.model_copy(update={"request_timeout": patience}), attempts=1)
-        ends, beginnings = kafka.ends(topics), kafka.beginnings(topics)
-    except CdcSyncError as error:
-        return {}, str(error)
-    return {
-        status.table: lag(status.offsets, beginnings, ends)
-        for status in statuses
-        # A topic that is gone has no end: nothing can be said about a table that reads it.
-        if set(status.offsets) <= set(ends)
-    }, None
+    return overview(config, _state_store(config))
 
 
 def docs(page: str | None) -> Pages | str:
@@ -293,36 +221,24 @@ def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> 
     return postgres.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall)
 
 
-def decide(config: Config, table: str, *, renames: Mapping[str, str], not_same: tuple[str, ...]) -> Decided:
-    """Say what happened to columns; the job takes it up by itself.
-
-    A rename is either part of the change before which the table is paused, or was made long ago and its two columns
-    have been kept apart since: then they are joined, whether the table runs or not.
+def decide(config: Config, table: str, words: Words) -> Decided:
+    """Say what happened to columns; the job takes it up by itself, whether the table runs or not.
 
     Raises:
         RefusedError: if a name is none of the columns it could be about, or nothing is to be decided.
     """
-    store = StateStore(config.pipeline.root)
     recorded = _history_store(config)
-    found = _find_table(recorded, table)
-    if not renames and not not_same:
-        raise RefusedError(f"Cannot decide about {found}: nothing was said; use --rename OLD=NEW or --not-same NAME")
-    for new in renames.values():
-        if new in not_same or list(renames.values()).count(new) > 1:
-            raise RefusedError(f"Cannot decide about {found}: {new!r} is named twice; keep one of the two")
-    history = recorded.load(found)
-    late = {old: find_join(history, old, new) for old, new in renames.items()}
-    capabilities = _capabilities(config, route(config, found))
-    for item in late.values():
-        version = join_version(history, item, capabilities) if isinstance(item, Join) else None
-        if isinstance(version, Refused):
-            raise RefusedError(f"Cannot join columns of {found}: {version.reason}; {version.remedy}")
-    joins = tuple(item for item in late.values() if isinstance(item, Join))
-    others = {old: new for old, new in renames.items() if isinstance(late[old], Refused)}
-    at = _decide_at_pause(store, history, others, not_same, late) if others or not_same else None
-    for join in joins:
+    history = recorded.load(_find_table(recorded, table))
+    store = StateStore(config.pipeline.root)
+    status = store.load(history.table)
+    paused_at = status.paused_at if status is not None and status.state == "paused" else None
+    capabilities = _capabilities(config, route(config, history.table))
+    found = deciding.decide(history, words, paused_at, capabilities)
+    for decision in found.with_late(history.head.number, store.decisions(history.table)):
+        store.decide(decision)
+    for join in found.joins:
         store.declare(join)
-    return Decided(table=found, at=at, renames=others, not_same=not_same, joins=joins)
+    return found
 
 
 def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
@@ -338,8 +254,9 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         asked = store.rollback(found)
         if asked is None:
             raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
+        is_back = _is_back(store, asked)
         store.withdraw_rollback(found)
-        return RolledBack(table=found, version=asked.version, undo=True)
+        return RolledBack(table=found, version=asked.version, undo=True, is_back=is_back)
     wanted = route(config, found)
     if wanted is not None and wanted.merge is not None:
         raise RefusedError(
@@ -354,8 +271,15 @@ def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
         raise RefusedError(
             f"Cannot roll back {found}: no version of it rewrote the rows; look at `cdc-sync history {found}`"
         )
-    store.ask_rollback(Rollback(table=found, version=rewritten[-1]))
-    return RolledBack(table=found, version=rewritten[-1], undo=False)
+    asked = Rollback(table=found, version=rewritten[-1])
+    is_back = _is_back(store, asked)
+    store.ask_rollback(asked)
+    return RolledBack(table=found, version=asked.version, undo=False, is_back=is_back)
+
+
+def _is_back(store: StateStore, asked: Rollback) -> bool:
+    status = store.load(asked.table)
+    return status is not None and status.reason == rolled_back_text(asked.version)
 
 
 def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
@@ -400,36 +324,6 @@ def resync(config: Config, table: str, *, columns: tuple[str, ...], done: bool) 
     if done:
         return resyncing.declare_done(kafka, store, history)
     return resyncing.ask(config.connector, kafka, store, history, columns)
-
-
-def _decide_at_pause(
-    store: StateStore,
-    history: History,
-    renames: Mapping[str, str],
-    not_same: tuple[str, ...],
-    late: Mapping[str, Join | Refused],
-) -> str:
-    """Keep what was said of the change before which a table is paused; return the record it stands before."""
-    table, status = history.table, store.load(history.table)
-    if status is None or status.state != "paused" or status.paused_at is None:
-        why = next((item for old in renames if isinstance(item := late[old], Refused)), _TOO_LATE)
-        raise RefusedError(
-            f"Cannot decide about {table}: it is not paused before a change, and of an earlier one: {why.reason}; "
-            f"{why.remedy}"
-        )
-    known = [column.name for column in history.head.schema.columns]
-    for old in renames:
-        if old not in known:
-            raise RefusedError(f"Cannot decide about {table}: {old!r} is none of its columns ({', '.join(known)})")
-    store.decide(Decision(table=table, at=status.paused_at, renames=dict(renames), not_same=not_same))
-    return status.paused_at
-
-
-_TOO_LATE = Refused(
-    reason="columns that were taken for one cannot be taken apart afterwards, for the values of the first were "
-    "overwritten by those of the second",
-    remedy="snapshot the table again into a new target, with the older column declared under `drops` of the table",
-)
 
 
 def history(config: Config, table: str | None = None) -> tuple[TableHistory, ...]:

@@ -266,7 +266,9 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka)
-    kafka.topics()
+    problem = config.kafka.why_nothing_is_read(kafka.topics())
+    if problem is not None:
+        get_logger().warning(problem, hint=None if once else "it is looked for again")
     spark = build_session(config)
     try:
         context = open_context(config, spark, kafka)
@@ -283,6 +285,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
             batches=job.batches,
             tables=tuple(status for status in context.state.tables() if status.table in followed),
             other_records=job.other_records(),
+            problem=config.kafka.why_nothing_is_read(kafka.topics()) if once else None,
         )
     finally:
         spark.stop()

@@ -33,12 +33,17 @@ class Decision:
         at: the record the table stood before, as topic[partition]@offset; the decision is about this change only.
         renames: old to new column name.
         not_same: names after the change that are none of the columns known before.
+        dropped: names before the change of columns that are gone.
+        after: the newest version when it was said, where it is about no change (`at` is empty) but about columns that
+            were kept before: those of `dropped` go with the next change. None elsewhere.
     """
 
     table: TableId
     at: str
     renames: Mapping[str, str]
     not_same: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,14 @@ from rich.text import Text
 
 from cdc_sync import maintained
 from cdc_sync.capture.postgres import CaptureResult
-from cdc_sync.commands import Decided, Rewritten, RolledBack, SchemaDifference, Status, Validation
+from cdc_sync.commands import Rewritten, RolledBack, SchemaDifference, Validation
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
+from cdc_sync.deciding import Decided
 from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.maintained import PipelineMaintained
+from cdc_sync.overview import Status
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.resync import ResyncAsked, marked
 from cdc_sync.state import QuarantineCount
@@ -164,14 +166,17 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             cells = (
                 str(line.table),
                 line.target,
-                line.state,
+                line.state if line.unfollowed is None else "not followed",
                 "-" if line.version is None else str(line.version),
-                "unknown" if line.lag is None else str(line.lag),
+                "-" if line.unfollowed else "unknown" if line.lag is None else str(line.lag),
                 counts or "-",
             )
             table.add_row(*(Text(redact(cell, secrets)) for cell in cells))
         yield table
     for line in value.tables:
+        if line.unfollowed is not None:
+            yield f"{line.table} is not followed: {line.unfollowed}; {line.target} stays as it is"
+            continue
         if line.reason is not None:
             at = f" at {line.paused_at}" if line.paused_at else ""
             yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
@@ -186,7 +191,7 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
 
 def _plan(value: Plan) -> Iterator[str]:
     if not value.tables:
-        yield f"Pipeline {value.pipeline!r} would find no table."
+        yield f"Pipeline {value.pipeline!r} would find no table" + (f": {value.problem}." if value.problem else ".")
     for table in value.tables:
         yield from _planned(table)
     yield from _aside(value.aside)
@@ -238,15 +243,25 @@ def _decided(value: Decided) -> Iterator[str]:
     if value.at is not None:
         said = [f"{old} is {new} now" for old, new in value.renames.items()]
         said += [f"{name} is none of the columns before" for name in value.not_same]
+        said += [f"{name} is gone" for name in value.dropped]
         yield f"{value.table}, before the change at {value.at}: {', '.join(said)}. The job goes on with it."
+    for name in value.late_drops:
+        yield f"{value.table}: {name} goes, with its data, at the next change of the table's columns."
     for join in value.joins:
         yield f"{value.table}: {join.old} and {join.new} are one column, and the job joins them, data and history."
         yield "`cdc-sync history` shows the version that does it; `cdc-sync status` says so if it cannot be done."
 
 
 def _rolled_back(value: RolledBack) -> Iterator[str]:
+    if value.undo and not value.is_back:
+        yield f"{value.table}: the job had not brought back what was before version {value.version}; it leaves it so."
+        yield "Where the job had just begun with it, it carries the version out again; `cdc-sync status` shows it."
+        return
     if value.undo:
         yield f"{value.table}: the job carries version {value.version} out again."
+        return
+    if value.is_back:
+        yield f"{value.table}: rows and columns are those of before version {value.version} already, and stay so."
         return
     yield f"{value.table}: the job brings back rows and columns of before version {value.version}, and holds it there."
     yield "`cdc-sync status` shows when it is done; `cdc-sync rollback --undo` lets the table go on."
@@ -261,9 +276,9 @@ def _rewritten(value: Rewritten) -> Iterator[str]:
 
 
 def _resync(value: ResyncAsked) -> Iterator[str]:
-    names = ", ".join(value.columns)
+    names = f"marks of {', '.join(value.columns)}" if value.columns else "marks of all columns"
     if value.done:
-        yield f"{value.table}: the marks of {names} go when all that is in the topics now is written."
+        yield f"{value.table}: the {names} go when all that is in the topics now is written."
         return
     if value.statement is None:
         yield f"{value.table}: the connector is asked in {value.topic} to read all rows again (signal {value.signal})."
@@ -271,9 +286,9 @@ def _resync(value: ResyncAsked) -> Iterator[str]:
         yield f"{value.table}: have the connector read all rows again, with this in its signalling table:"
         yield f"  {value.statement};"
     if value.followed:
-        yield f"The marks of {names} go when its rows are written; `cdc-sync status` shows it."
+        yield f"The {names} go when its rows are written; `cdc-sync status` shows it."
     else:
-        yield f"When it has read them, `cdc-sync resync --done` lets the marks of {names} go."
+        yield f"When it has read them, `cdc-sync resync --done` lets the {names} go."
 
 
 def _capture(value: CaptureResult) -> Iterator[str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from cdc_sync.changepolicy import KEPT
 from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog
@@ -21,6 +20,7 @@ from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.renames import ToldRename
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.history.warned import WARNED, warning_of
 from cdc_sync.joins import versions_of_joins
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
@@ -32,7 +32,6 @@ from cdc_sync.refused import (
     refused_record_key,
     unreadable,
 )
-from cdc_sync.schema.alignment import IGNORED, SIDE_COLUMN
 from cdc_sync.sighting import Sighting
 from cdc_sync.tableends import Awaited, end_of_table
 from cdc_sync.tablenames import NO_NAME_CHANGES, NameChanges, departure_of
@@ -70,9 +69,6 @@ class TablePlan:
     refusal: Refusal | None = None
     waiting: Waiting | None = None
     warnings: tuple[str, ...] = ()
-
-
-_WARNED = ("unproven", SIDE_COLUMN, KEPT, IGNORED)
 
 
 def plan_table(
@@ -156,7 +152,7 @@ def plan_table(
                     history = history.extended(version)
                 versions.append(version)
                 history = _with_joins(history, route, capabilities, versions)
-                warnings += [f"{item.subject}: {item.text}" for item in version.evidence if item.kind in _WARNED]
+                warnings += [warning_of(item) for item in version.evidence if item.kind in WARNED]
             case None:
                 continue
     if history is not None and to_the_end:

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from cdc_sync.changepolicy import KEPT, Wanted
+from cdc_sync.changepolicy import Wanted
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.initials import told_initial
 from cdc_sync.history.history import History
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
 from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import IGNORED, NEEDS_RESYNC, UNSHOWN, Alignment, Evidence, Facts
+from cdc_sync.schema.alignment import IGNORED, KEPT, NEEDS_RESYNC, UNPROVEN, UNSHOWN, Alignment, Evidence, Facts
 from cdc_sync.schema.changes import ReviveColumn, SchemaChange, UpdateColumnType
 from cdc_sync.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
 from cdc_sync.schema.internal import Default, InternalSchema
@@ -63,7 +63,7 @@ def kept_evidence(before: InternalSchema, alignment: Alignment) -> tuple[Evidenc
     return tuple(
         Evidence(
             subject=before.column(id_).name,
-            kind="unproven",
+            kind=UNPROVEN,
             text=f"kept with its data, gone at the source: {case.reason}",
         )
         for case in alignment.unproven

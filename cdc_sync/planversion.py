@@ -145,7 +145,7 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
         and not in_new_log(sighting, history),
         snapshot_boundary=boundary,
         renames=route.renames,
-        drops=route.drops,
+        drops=route.drops | _late_drops(route, head),
         proofs=(
             *_decided(route, sighting, head.schema, seen),
             *(item for item in found if isinstance(item, Proof)),
@@ -165,6 +165,13 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
         return unproven(head.schema, seen, alignment)
     return _Aligned(alignment=alignment, facts=facts, read=read)
+
+
+def _late_drops(route: Route, head: Version) -> frozenset[str]:
+    """Return the columns that were kept and that the operator said are gone, after the fact."""
+    kept = {column.name for column in head.schema.columns if column.retired}
+    said = (item for item in route.decisions if item.after is not None and item.after <= head.number)
+    return frozenset(kept.intersection(name for item in said for name in item.dropped))
 
 
 def next_version(
@@ -318,7 +325,8 @@ def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: Obs
         pairs = [(before.find(old), place.get(new)) for old, new in decision.renames.items()]
         same = {column.id: index for column, index in pairs if column is not None and index is not None}
         others = [name for name in decision.not_same if name in place]
-        gone = [column.id for name in others if (column := before.find(name)) is not None and column.id not in same]
+        named = (*others, *decision.dropped)
+        gone = [column.id for name in named if (column := before.find(name)) is not None and column.id not in same]
         said = "the operator decided it"
         yield Proof(
             kind=DECIDED,

@@ -64,6 +64,7 @@ def preview(config: Config) -> Plan:
     """
     kafka = KafkaClient(config.kafka)
     topics = kafka.matching_topics(config.kafka)
+    problem = config.kafka.why_nothing_is_read(kafka.topics())
     spark = build_session(config)
     try:
         with tempfile.TemporaryDirectory(prefix="cdc_sync_plan_") as folder:
@@ -88,7 +89,7 @@ def preview(config: Config) -> Plan:
                 offsets = lag(_read_so_far(drafted_target, table, context, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
             aside = context.state.quarantine_counts()
-            return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside)
+            return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside, problem=problem)
     finally:
         spark.stop()
         kafka.close()

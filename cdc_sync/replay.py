@@ -9,6 +9,7 @@ from structlog import get_logger
 
 from cdc_sync.config import Config
 from cdc_sync.context import Context, open_context
+from cdc_sync.errors import ConfigError
 from cdc_sync.events import TableId
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.kafka import KafkaClient
@@ -49,10 +50,14 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
         batch_size: offsets of a topic looked at in one step; the result does not depend on it.
 
     Raises:
+        ConfigError: if there is no topic to read.
         HistoryError: if `into` holds a different history.
         KafkaUnavailable: if Kafka stays away through the bounded retries.
     """
     kafka = KafkaClient(config.kafka)
+    problem = config.kafka.why_nothing_is_read(kafka.topics())
+    if problem is not None:
+        raise ConfigError(f"Cannot replay: {problem}")
     topics = kafka.matching_topics(config.kafka)
     spark = build_session(config)
     try:

@@ -63,17 +63,28 @@ class PlannedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run would do; `aside` are records that no table can be made of."""
+    """What a run would do.
+
+    Attributes:
+        aside: records that no table can be made of.
+        problem: why nothing at all would be read; None if anything could be.
+    """
 
     pipeline: str
     tables: tuple[PlannedTable, ...]
     aside: tuple[QuarantineCount, ...]
+    problem: str | None = None
 
     @property
     def exit_code(self) -> int:
-        """5 if a table would pause, 2 if schema or target would change or a table not get to the end, else 0."""
+        """5 if a table would pause, 2 if schema or target would change or a table not get to the end, else 0.
+
+        4 if there is no topic to read.
+        """
         if any(table.paused for table in self.tables):
             return RefusedError.exit_code
+        if self.problem is not None:
+            return TransientError.exit_code
         return 2 if any(table.versions or table.steps or table.problem for table in self.tables) else 0
 
 
@@ -85,19 +96,21 @@ class RunReport:
         batches: micro-batches processed.
         tables: the status at the end of every table that the configuration wants.
         other_records: records that carry no rows, by kind.
+        problem: why nothing at all was read; None if anything could be.
     """
 
     batches: int
     tables: tuple[TableStatus, ...]
     other_records: Mapping[str, int]
+    problem: str | None = None
 
     @property
     def exit_code(self) -> int:
-        """5 if a table waits for somebody's decision, 4 if one failed or waits for evidence, else 0."""
+        """5 if a table waits for somebody's decision, 4 if one failed or waits, or no topic was there, else 0."""
         states = {status.state for status in self.tables}
         if "paused" in states:
             return RefusedError.exit_code
-        return TransientError.exit_code if states & {"failing", "waiting"} else 0
+        return TransientError.exit_code if states & {"failing", "waiting"} or self.problem is not None else 0
 
 
 def _table_changes(version: Version) -> tuple[Phrase, ...]:

@@ -84,7 +84,7 @@ class ResyncAsked:
     """A table whose rows are to be read again.
 
     Attributes:
-        columns: those whose marks will go.
+        columns: those whose marks will go; empty if none has one.
         signal: the id under which the connector is asked.
         topic: where the signal was written; None if it is the reader's to write, then `statement` says how.
         statement: SQL for the source's signalling table.

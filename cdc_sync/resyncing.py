@@ -69,22 +69,17 @@ def ask(
     """Ask the connector to read a table again, or say how to.
 
     Args:
-        columns: whose marks are to go; all that are marked if there are none.
+        columns: whose marks are to go; those of all columns if there are none.
 
     Raises:
-        RefusedError: if there is nothing to read again, or a name is no column.
+        RefusedError: if a name is no column.
         KafkaUnavailable: if the signal cannot be written.
     """
     table, head = history.table, history.head.schema
     status = store.load(table)
     marked = tuple(dict.fromkeys(mark.column for mark in status.needs_resync)) if status else ()
-    every = tuple(column.name for column in head.live) if ALL_ROWS in marked else ()
-    names = tuple(dict.fromkeys(columns)) or every or marked
-    if not names:
-        raise RefusedError(
-            f"Cannot resync {table}: none of its columns needs it; name those to read again with --column"
-        )
     live = {column.name: column.id for column in head.live}
+    names = tuple(dict.fromkeys(columns)) or tuple(live)
     unknown = [name for name in names if name not in live]
     if unknown:
         raise RefusedError(f"Cannot resync {table}: {unknown[0]!r} is none of its columns ({', '.join(live)})")
@@ -101,10 +96,10 @@ def ask(
     store.save_resync(replace(asked, collection=collection(table, kind), since=since))
     return ResyncAsked(
         table=table,
-        columns=names,
+        columns=names if columns else tuple(name for name in marked if name in live),
         signal=signal,
         topic=topic,
-        statement=sql_signal(signal, data, kind) if topic is None else None,
+        statement=sql_signal(signal, data, kind, config.signal_table) if topic is None else None,
         followed=config.notifications is not None,
     )
 

@@ -40,6 +40,11 @@ class Unconverted:
     values: tuple[UnconvertedValue, ...]
 
 
+def rolled_back_text(version: int) -> str:
+    """Say what a table stands at whose rewrite was undone."""
+    return f"version {version} was rolled back: rows and columns are those of version {version - 1}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
     """The operator's word that a rewrite is to be undone; the table stays paused as long as it is there.

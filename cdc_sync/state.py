@@ -161,7 +161,9 @@ class StateStore:
 
     def decide(self, decision: Decision) -> None:
         """Keep what the operator decided; a later word about the same change takes the place of an earlier one."""
-        others = [item for item in self.decisions(decision.table) if item.at != decision.at]
+        others = [
+            item for item in self.decisions(decision.table) if (item.at, item.after) != (decision.at, decision.after)
+        ]
         data = [{**asdict(item), "table": None} for item in (*others, decision)]
         self._write(_path("decisions", decision.table), _document({"decisions": data}))
 
@@ -176,7 +178,14 @@ class StateStore:
             raise HistoryError(f"Cannot read decisions {path}: they are of another format than {_FORMAT}")
         try:
             return tuple(
-                Decision(table=table, at=item["at"], renames=item["renames"], not_same=tuple(item["not_same"]))
+                Decision(
+                    table=table,
+                    at=item["at"],
+                    renames=item["renames"],
+                    not_same=tuple(item["not_same"]),
+                    dropped=tuple(item.get("dropped", ())),
+                    after=item.get("after"),
+                )
                 for item in data["decisions"]
             )
         except (KeyError, TypeError) as error:
@@ -253,7 +262,9 @@ class StateStore:
         text = self._read(path := _path("regimes", table))
         return None if text is None else parse_regime(_object(text, path), path)
 
-    def tables_with(self, folder: Literal["joins", "regimes", "resyncs", "rollbacks"]) -> frozenset[TableId]:
+    def tables_with(
+        self, folder: Literal["decisions", "joins", "regimes", "resyncs", "rollbacks"]
+    ) -> frozenset[TableId]:
         """Return the tables of which there is something in a folder, whether or not it can be read."""
         return frozenset(filter(None, (table_of(path.split("/")[1]) for path in self._paths(folder))))
 

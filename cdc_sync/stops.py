@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cdc_sync.events import TableId
 from cdc_sync.migrate.capabilities import SchemaEvolution
+from cdc_sync.rewritestate import rolled_back_text
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Trouble
 from cdc_sync.spark.problems import (
@@ -163,7 +164,7 @@ def unread_partitions(engine: str, reason: str) -> Pause:
 def rolled_back(table: TableId, version: int) -> Pause:
     """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
     return Pause(
-        reason=f"version {version} was rolled back: rows and columns are those of version {version - 1}",
+        reason=rolled_back_text(version),
         remedy=f"`cdc-sync rollback CONFIG {table} --undo` carries it out again; else snapshot the table again into a "
         "new target",
     )

@@ -196,6 +196,7 @@ class TableMigration(TableRegime):
         self._context.state.declare(replace(join, after=history.head.number))
         self._context.history.append(version)
         self.history = joined
+        self._forget_warnings(f"{join.old!r} and {join.new!r}")
         get_logger().info("schema version recorded", table=str(self.table), version=version.number)
         if self._stamped is not None:
             self._migrate()

@@ -10,6 +10,7 @@ from cdc_sync.errors import CdcSyncError, HistoryError, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
+from cdc_sync.history.warned import warnings_of
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
 from cdc_sync.resync import Mark, Resync, marks
@@ -56,8 +57,10 @@ class TableStanding:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What `status` says beside the state."""
-        return self._warnings
+        """What `status` says beside the state: what happened since the start, and what the history still warns of."""
+        told = {} if self.history is None else warnings_of(self.history)
+        since = (text for text in self._warnings if told.get(text, True))
+        return tuple(dict.fromkeys((*since, *(text for text, holds in told.items() if holds))))
 
     def refuse(self, pause: Pause) -> None:
         """Let the table wait for a decision."""
@@ -136,6 +139,10 @@ class TableStanding:
         get_logger().warning("warning", table=str(self.table), warning=text)
         return True
 
+    def _forget_warnings(self, about: str) -> None:
+        """Take warnings back that hold these words."""
+        self._warnings = tuple(text for text in self._warnings if about not in text)
+
     def _keep(self, warnings: Iterable[str]) -> None:
         self._warnings = tuple(dict.fromkeys((*self._warnings, *warnings)))
 
@@ -197,7 +204,7 @@ class TableStanding:
                 paused_at=self.pause.at if self.pause else None,
                 # Without progress the topics are kept all the same: a later run must find the table there again.
                 offsets=(self.progress.offsets if self.progress else None) or self._unread or self._told_before,
-                warnings=self._warnings,
+                warnings=self.warnings,
                 counts=self._counts,
                 needs_resync=self._shown_marks,
             )

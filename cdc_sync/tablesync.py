@@ -111,15 +111,28 @@ class TableSync(TableDropping):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the table is paused and the operator decided something since it stopped."""
-        return self.pause is not None and self._context.state.decisions(self.table) != self.route.decisions
+        """Whether the operator decided something since the table was looked at."""
+        return self._context.state.decisions(self.table) != self.route.decisions
 
     def go_on_if_decided(self) -> None:
-        """Let a paused table try again if the operator decided something since it stopped."""
-        if self.is_decided:
+        """Let a paused table try again if the operator decided something since it stopped; another one takes note."""
+        if not self.is_decided:
+            return
+        if self.pause is None:
+            self._take_note()
+        else:
             self._go_on()
             if self.pause is None:
                 get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
+
+    def _take_note(self) -> None:
+        """Take up what was said of columns that were kept; where it stands in the history is part of it."""
+        head = 0 if self.history is None else self.history.head.number
+        for item in self._context.state.decisions(self.table):
+            if item not in self.route.decisions and item.after is not None and item.after < head:
+                self._context.state.decide(replace(item, after=head))
+        decisions = self._context.state.decisions(self.table)
+        self._evidence.route = self.route = replace(self.route, decisions=decisions)
 
     def _go_on(self) -> None:
         """Let the table try again; it stays paused while it cannot be read, or if what is read pauses it anew."""

@@ -27,14 +27,14 @@ def route(config: Config, table: TableId) -> Route | None:
     """Find what the operator wants of a table.
 
     Returns:
-        None if no rule matches: the table is ignored.
+        None if no rule matches, or only patterns do and it is the connector's signalling table: it is ignored.
 
     Raises:
         RefusedError: if the rule that matches gives the table no usable target name.
     """
     for index, rule in enumerate(config.tables):
         match = rule.matches(str(table))
-        if match is None:
+        if match is None or (rule.table is None and config.connector.is_signal_table(str(table))):
             continue
         try:
             target = _template(rule).fill(table, match.groupdict())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -91,6 +91,18 @@ class Kafka(Section):
         pattern = re.compile(self.topic_pattern or "")
         return tuple(sorted(name for name in present if not name.startswith("__") and pattern.fullmatch(name)))
 
+    def why_nothing_is_read(self, present: Collection[str]) -> str | None:
+        """Say that none of the topics that exist is read, with those that may be meant; None if any is."""
+        if self.matching(present):
+            return None
+        others = [name for name in sorted(present) if not name.startswith("_")]
+        asked = ", ".join(self.topics) if self.topics is not None else str(self.topic_pattern)
+        near = difflib.get_close_matches(re.sub(r"[\\^$()*+?|]", "", asked), others, n=3, cutoff=0.3) or others[:3]
+        there = f"; there are {', '.join(near)}" if near else "; there is none"
+        more = f" and {len(others) - len(near)} more" if len(others) > len(near) else ""
+        named = "kafka.topics" if self.topics is not None else "kafka.topic_pattern"
+        return f"no topic is read: none matches {named} ({asked}){there}{more}"
+
     @property
     def driver_settings(self) -> dict[str, str]:
         """Settings of the driver's own client (librdkafka's names)."""
@@ -154,11 +166,17 @@ class Connector(Section):
     """Settings of the connectors that events do not show, for all topics of the pipeline."""
 
     signals: Signals | None = None
+    signal_table: Text | None = None
     notifications: Text | None = None
     decimal_format: Literal["base64", "numeric"] = "base64"
     unavailable_value_placeholder: Text = "__debezium_unavailable_value"
     flattened: Flattened | None = None
     excluded_columns: tuple[ColumnRegex, ...] | None = None
+
+    def is_signal_table(self, name: str) -> bool:
+        """Whether a table, by its dotted name, is the one that signals to the connector are written to."""
+        wanted = self.signal_table or "debezium_signal"
+        return name == wanted or name.endswith(f".{wanted}")
 
 
 def _check_no_password(dsn: str, otherwise: str) -> None:

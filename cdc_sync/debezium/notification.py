@@ -90,9 +90,10 @@ def kafka_signal(signal: str, data: str) -> bytes:
     return json.dumps({"id": signal, "type": "execute-snapshot", "data": json.loads(data)}).encode()
 
 
-def sql_signal(signal: str, data: str, kind: str) -> str:
-    """Return a signal as the statement that writes it to the source's signalling table."""
+def sql_signal(signal: str, data: str, kind: str, signal_table: str | None) -> str:
+    """Return a signal as the statement that writes it to the source's signalling table, if possible by its name."""
     literal = data.replace("'", "''")
     if kind == "binlog":
         literal = literal.replace("\\", "\\\\")  # MySQL takes it for an escape
-    return f"INSERT INTO <signal.data.collection> (id, type, data) VALUES ('{signal}', 'execute-snapshot', '{literal}')"
+    into = signal_table or "<signal.data.collection>"
+    return f"INSERT INTO {into} (id, type, data) VALUES ('{signal}', 'execute-snapshot', '{literal}')"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import TypeAlias
 
-from cdc_sync.schema.alignment import Alignment, Conflict, Evidence, Facts, Unproven
+from cdc_sync.schema.alignment import UNPROVEN, Alignment, Conflict, Evidence, Facts, Unproven
 from cdc_sync.schema.claims import combine, contradicted
 from cdc_sync.schema.explanations import (
     dropped_or_hidden,
@@ -276,7 +276,7 @@ def _by_name(found: _Finding) -> None:
     moved = _inverted(found.namesakes()) - found.pinned
     if moved:
         names = ", ".join(found.old[old] for old in sorted(moved))
-        found.evidence.append(Evidence(subject=names, kind="unproven", text=MOVED))
+        found.evidence.append(Evidence(subject=names, kind=UNPROVEN, text=MOVED))
     vanished, appeared = found.vanished(), found.appeared()
     if vanished and appeared:
         explanations = renamed_or_replaced([found.old[old] for old in vanished], [found.new[new] for new in appeared])

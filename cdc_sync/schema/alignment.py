@@ -17,6 +17,12 @@ NEEDS_RESYNC = "needs resync"
 UNSHOWN = "not shown"
 """Kind of what planning says of a new column that the source has, and that events do not show."""
 
+UNPROVEN = "unproven"
+"""Kind of what is said of columns and members of which nothing proves what became of them."""
+
+KEPT = "kept"
+"""Kind of what planning says of a column or member that is kept although the source dropped it."""
+
 IGNORED = "ignored"
 """Kind of what planning says of a column that the source has, and whose values the operator wants left out."""
 

@@ -35,7 +35,7 @@ def config(tmp_path: Path) -> Path:
 pipeline: {name: inventory, state: '${config_dir}/state'}
 kafka:
   bootstrap_servers: 127.0.0.1:9
-  topics: [shop.inv.orders]
+  topics: [shop.inv.orders, shop.inv.customers]
   request_timeout: 100ms
   attempts: 1
   properties: {sasl.password: '${file:${config_dir}/password}', security.protocol: PLAINTEXT}

@@ -104,7 +104,7 @@ def test_validate_sums_a_configuration_up(cdc_sync: CommandLine, config: Path, t
         "The configuration of pipeline 'inventory' can be used.\n"
         "  state    DIR/state/inventory\n"
         "  kafka    '127.0.0.1:9'\n"
-        "  topics   shop.inv.orders\n"
+        "  topics   shop.inv.orders, shop.inv.customers\n"
         "  tables   1 rule\n"
         "  target   iceberg, jdbc catalog lake, warehouse DIR/warehouse\n"
     )
@@ -151,7 +151,10 @@ def test_validate_refuses_settings_that_the_client_would_refuse(
 def test_a_report_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     output.show(RunReport(batches=1, tables=(), other_records={"shop.public.up_long": 2}), as_json=False)
 
-    assert capsys.readouterr().out == "batches        1\ntables         -\nother_records:\n  shop.public.up_long  2\n"
+    assert (
+        capsys.readouterr().out
+        == "batches        1\ntables         -\nother_records:\n  shop.public.up_long  2\nproblem        -\n"
+    )
 
 
 def test_validate_warns(cdc_sync: CommandLine, config: Path) -> None:
@@ -270,6 +273,10 @@ def test_the_worst_table_decides_how_a_run_to_the_end_ends(states: tuple[TableSt
     )
 
     assert RunReport(batches=1, tables=tables, other_records={}).exit_code == exit_code
+
+
+def test_a_run_that_had_no_topic_to_read_is_not_done() -> None:
+    assert RunReport(batches=0, tables=(), other_records={}, problem="no topic is read").exit_code == 4
 
 
 def test_replay_gives_its_options(cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

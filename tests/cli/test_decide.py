@@ -69,6 +69,8 @@ def test_a_later_word_about_the_same_change_wins(run: Run, stores: StateStore) -
         (["--rename", "nothere=b"], "is none of its columns"),
         ([], "nothing was said"),
         (["--rename", "id=b", "--not-same", "b"], "is named twice"),
+        (["--rename", "id=b", "--drop", "id"], "is named twice"),
+        (["--drop", "nothere"], "is none of its columns"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, stores: StateStore, arguments: list[str], said: str) -> None:
@@ -119,6 +121,25 @@ def test_columns_of_an_earlier_change_are_joined_while_the_table_runs(run: Run, 
     split.withdraw(join)
     split.withdraw(join)
     assert split.joins(ORDERS) == ()
+
+
+def test_a_kept_column_may_go_with_the_next_change(run: Run, split: StateStore) -> None:
+    code, out = run("orders", "--drop", "note")
+    assert code == 0, out
+    assert "note goes, with its data, at the next change of the table's columns" in out
+    assert split.decisions(ORDERS) == (Decision(table=ORDERS, at="", renames={}, dropped=("note",), after=2),)
+
+
+def test_a_column_that_goes_before_the_change_at_which_the_table_stands(run: Run, stores: StateStore) -> None:
+    stores.save(_paused())
+    assert run("orders", "--drop", "note")[0] == 0
+    assert stores.decisions(ORDERS) == (Decision(table=ORDERS, at="t[0]@7", renames={}, dropped=("note",)),)
+
+
+def test_a_column_that_the_source_has_is_not_dropped_by_word(run: Run, split: StateStore) -> None:
+    code, out = run("orders", "--drop", "tags")
+    assert code == 5
+    assert "'tags' is none of the columns that are kept although the source lost them (note)" in out
 
 
 def test_what_cannot_be_joined_is_said_at_once(run: Run, split: StateStore) -> None:

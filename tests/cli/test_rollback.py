@@ -14,7 +14,8 @@ from cdc_sync.history.store import HistoryStore
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.schema.diff import diff
 from cdc_sync.schema.types import INT64
-from cdc_sync.state import StateStore
+from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.stops import rolled_back
 from tests.history.versions import ORDERS, at, versions
 
 Run = Callable[..., tuple[int, str]]
@@ -57,9 +58,34 @@ def test_it_is_asked_for_and_taken_back(run: Run, store: StateStore) -> None:
     assert store.rollback(ORDERS) == Rollback(table=ORDERS, version=2)
     code, out = run()
     assert "brings back rows and columns of before version 2, and holds it there" in out
+    _back(store)
+    code, out = run()
+    assert "are those of before version 2 already, and stay so" in out
     code, out = run("--undo")
     assert (code, store.rollback(ORDERS)) == (0, None)
-    assert "carries version 2 out again" in out
+    assert "the job carries version 2 out again" in out
+
+
+def test_taken_back_before_the_job_did_it_nothing_happens_and_that_is_said(run: Run, store: StateStore) -> None:
+    run()
+    code, out = run("--undo")
+    assert (code, store.rollback(ORDERS)) == (0, None)
+    assert "the job had not brought back what was before version 2; it leaves it so" in out
+
+
+def test_asked_for_again_before_the_job_undid_it_nothing_happens_and_that_is_said(run: Run, store: StateStore) -> None:
+    run()
+    _back(store)
+    run("--undo")
+    code, out = run()
+    assert (code, store.rollback(ORDERS)) == (0, Rollback(table=ORDERS, version=2))
+    assert "are those of before version 2 already, and stay so" in out
+
+
+def _back(store: StateStore) -> None:
+    """Say what the job says once it has done it."""
+    pause = rolled_back(ORDERS, 2)
+    store.save(TableStatus(table=ORDERS, target="a.b", state="paused", reason=pause.reason, remedy=pause.remedy))
 
 
 def test_what_was_not_asked_for_cannot_be_taken_back(run: Run, store: StateStore) -> None:

@@ -93,6 +93,26 @@ def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("'shop\\.inv\\..*'", "'shop\\.inv\\.o.*'", "no rule under tables matches it"),
+        (", shop.inv.customers]", "]", "its topics are not read (shop.inv.customers)"),
+    ],
+)
+def test_a_table_that_is_taken_out_of_the_configuration_is_not_followed(
+    cdc_sync: CommandLine, config: Path, before: str, after: str, why: str
+) -> None:
+    fill(config)
+    config.write_text(config.read_text().replace(before, after))
+
+    ran = cdc_sync("status", config)
+
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "shop.inv.customers inv.customers not followed 1 - -" in lines
+    assert f"shop.inv.customers is not followed: {why}; inv.customers stays as it is" in lines
+
+
 def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
     fill(config)
 
@@ -111,6 +131,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "warnings": ["NULL may have arrived as the default"],
         "needs_resync": [{"column": "created", "id": 4, "version": 2, "reason": "not known"}],
         "lag": None,
+        "unfollowed": None,
     }
     assert ran.json["quarantine"] == [{"topic": "shop.inv.orders", "reason": "broken", "records": 2}]
     assert ran.json["kafka_problem"].startswith("Cannot list topics")

@@ -234,3 +234,33 @@ def test_a_pattern_means_no_internal_topic_and_a_list_what_it_says(
     kafka = Kafka.model_validate({"bootstrap_servers": "b:1", **asked})
 
     assert kafka.matching(_PRESENT) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "present", "said"),
+    [
+        ({"topic_pattern": r"shop\.inv\..*"}, _PRESENT, None),
+        (
+            {"topic_pattern": r"shop\.inve\.orders"},
+            _PRESENT,
+            r"none matches kafka.topic_pattern (shop\.inve\.orders); there are shop.inv.orders, shop.inv.items, shop",
+        ),
+        (
+            {"topics": ("a",)},
+            _PRESENT,
+            "none matches kafka.topics (a); there are shop, shop.inv.items, shop.inv.orders",
+        ),
+        ({"topic_pattern": "x"}, ("__consumer_offsets",), "none matches kafka.topic_pattern (x); there is none"),
+        (
+            {"topic_pattern": "x"},
+            ("a", "b", "c", "d"),
+            "none matches kafka.topic_pattern (x); there are a, b, c and 1 more",
+        ),
+    ],
+)
+def test_where_nothing_is_read_it_is_said_what_there_is(
+    asked: dict[str, object], present: tuple[str, ...], said: str | None
+) -> None:
+    kafka = Kafka.model_validate({"bootstrap_servers": "b:1", **asked})
+
+    assert kafka.why_nothing_is_read(present) == (None if said is None else f"no topic is read: {said}")

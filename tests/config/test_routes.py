@@ -83,6 +83,34 @@ def test_excluded_tables_fall_through_to_later_rules() -> None:
     assert str(routed(config).target) == "b.orders"
 
 
+@pytest.mark.parametrize(
+    ("connector", "name", "is_mirrored"),
+    [
+        ("{}", "inv.debezium_signal", False),
+        ("{}", "inv.signals", True),
+        ("{signal_table: inv.signals}", "inv.signals", False),
+        ("{signal_table: inv.signals}", "inv.debezium_signal", True),
+        ("{signal_table: inv.signals}", "other.signals", True),
+    ],
+)
+def test_the_connector_s_signalling_table_is_no_table_to_follow(connector: str, name: str, is_mirrored: bool) -> None:
+    config = config_with("pattern: '.*'")
+    settings = parse_config(
+        f"pipeline: {{name: p}}\nkafka: {{bootstrap_servers: 'b:1', topics: [t]}}\nconnector: {connector}\n"
+        "tables: [{pattern: '.*'}]\n"
+    ).connector
+    config = config.model_copy(update={"connector": settings})
+    schema, _, table = name.partition(".")
+
+    assert (route(config, TableId(database="shop", schema=schema, table=table)) is not None) == is_mirrored
+
+
+def test_unless_a_rule_names_it() -> None:
+    signals = TableId(database="shop", schema="inv", table="debezium_signal")
+
+    assert route(config_with("table: shop.inv.debezium_signal"), signals) is not None
+
+
 def test_the_first_rule_that_matches_wins() -> None:
     config = config_with("{table: shop.inv.orders, target: a.x}", "{pattern: '.*', target: 'b.{table}'}")
 

@@ -63,13 +63,14 @@ def test_a_table_is_named_as_its_connector_does_and_as_a_regular_expression(
 def test_a_signal_is_a_record_or_a_statement() -> None:
     data = signal_data(TableId(database="d", schema="it's", table="t"), "postgresql")
     assert json.loads(kafka_signal("s", data)) == {"id": "s", "type": "execute-snapshot", "data": json.loads(data)}
-    assert sql_signal("s", data, "postgresql").endswith(
+    assert sql_signal("s", data, "postgresql", None).endswith(
         f"VALUES ('s', 'execute-snapshot', '{data.replace(chr(39), chr(39) * 2)}')"
     )
-    assert "it''s" in sql_signal("s", data, "postgresql")
+    assert "it''s" in sql_signal("s", data, "postgresql", None)
+    assert sql_signal("s", data, "postgresql", "inv.debezium_signal").startswith("INSERT INTO inv.debezium_signal (id,")
 
 
 def test_mysql_takes_a_backslash_for_an_escape() -> None:
     data = signal_data(TableId(database="d", schema="", table="a b"), "binlog")
     assert json.loads(data)["data-collections"] == ["d[.]a\\ b"]
-    assert "d[.]a\\\\\\\\ b" in sql_signal("s", data, "binlog")
+    assert "d[.]a\\\\\\\\ b" in sql_signal("s", data, "binlog", None)

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from cdc_sync import commands
 from cdc_sync.config import parse_config
+from cdc_sync.deciding import Words
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.local.kafka import KafkaServer
@@ -243,7 +244,7 @@ def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: 
     assert status.reason is not None
     assert "the operator declared it (declared), but dropped: alter table t drop column a" in status.reason
 
-    commands.decide(it.context.config, "t", renames={}, not_same=("b",))
+    commands.decide(it.context.config, "t", Words(renames={}, not_same=("b",)))
     it.job.catch_up()
     (status,) = it.context.state.tables()
 

@@ -18,6 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from cdc_sync import commands, replay
+from cdc_sync.deciding import Decided, Words
 from cdc_sync.errors import RefusedError
 from cdc_sync.history.joined import joined_columns
 from cdc_sync.history.revision import Version
@@ -84,8 +85,8 @@ class Shop:
         (status,) = self.context.state.tables()
         return status
 
-    def decide(self, *pairs: tuple[str, str]) -> commands.Decided:
-        return commands.decide(self.context.config, "t", renames=dict(pairs), not_same=())
+    def decide(self, *pairs: tuple[str, str]) -> Decided:
+        return commands.decide(self.context.config, "t", Words(renames=dict(pairs)))
 
     def ids(self) -> dict[str, int]:
         history = self.context.history.load(self.table.id)

@@ -10,10 +10,11 @@ from cdc_sync.history.history import History
 from cdc_sync.history.joined import Joined, as_joined, joined_columns, staying_id
 from cdc_sync.history.revision import Version
 from cdc_sync.history.store import version_to_text
+from cdc_sync.history.warned import warnings_of
 from cdc_sync.joins import find_join, join_version
 from cdc_sync.migrate.capabilities import ICEBERG
 from cdc_sync.migrate.migration import AlterTable, JoinValues, migration
-from cdc_sync.naming import Join
+from cdc_sync.naming import Decision, Join
 from cdc_sync.plan import plan_table
 from cdc_sync.readings import readings
 from cdc_sync.refused import Refused
@@ -219,3 +220,38 @@ class TestSteps:
         (alter,) = migration(first, first, head, joined=joined_columns(history.versions)).steps
         assert isinstance(alter, AlterTable)
         assert [type(change) for _, change in alter.steps] == [RenameColumn]
+
+
+class TestWarnings:
+    """What `status` warns of, by the history alone."""
+
+    def test_a_kept_column_is_warned_of_until_it_is_joined(self) -> None:
+        history = split().history()
+        (text,) = warnings_of(history)
+        assert text.startswith("z: kept with its data, gone at the source")
+        assert warnings_of(history)[text]
+        assert not warnings_of(with_join(history, "z", "y"))[text]
+
+    def test_or_until_it_is_dropped(self) -> None:
+        table = split()
+        before = table.history()
+        table.add_column(column("n", TEXT))
+        table.row()
+        said = Decision(table=table.id, at="", renames={}, dropped=("z", "a"), after=2)
+        after = table.history(replace(ROUTE, decisions=(said,)))
+        assert [item.name for item in after.head.schema.columns] == ["id", "a", "y", "n"]
+        assert (list(warnings_of(before).values()), list(warnings_of(after).values())) == ([True], [False])
+
+    def test_what_was_said_later_changes_no_version_of_before(self) -> None:
+        table = split()
+        table.add_column(column("n", TEXT))
+        table.row()
+        said = Decision(table=table.id, at="", renames={}, dropped=("z",), after=3)
+        assert table.history(replace(ROUTE, decisions=(said,))) == table.history()
+
+    def test_a_column_whose_values_are_left_out_is_warned_of_until_it_is_wanted(self) -> None:
+        table = Table()
+        table.add_column(column("n", TEXT))
+        ignores = replace(ROUTE, policy=replace(ROUTE.policy, add_column="ignore"))
+        history = table.row().history(ignores)
+        assert list(warnings_of(history).items()) == [("n: its values are left out: policy.add_column is ignore", True)]

@@ -238,6 +238,7 @@ class TestDecisions:
 
         assert changes(decided(renames={"z": "y", "gone": "y"})) == ["z->y"]
         assert decided(renames={"z": "y"}).versions[1].evidence[0].kind == "decided"
+        assert changes(decided(dropped=("z",))) == ["-z", "+y=None"]
         anew = decided(not_same=("y", "gone"))
         assert anew.refusal is None
         assert "z->y" not in changes(anew)
