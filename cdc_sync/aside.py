@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
+from itertools import groupby, islice
 
 from structlog import get_logger
 
@@ -14,7 +15,8 @@ from cdc_sync.schemabook import KnownSchema
 from cdc_sync.state import QuarantinedRecord
 
 NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
-_CHUNK = 500
+_AT_ONCE = 500
+"""Records that are read and stored at a time."""
 
 
 def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]]) -> None:
@@ -24,26 +26,23 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
         context: where the records are, and where they are kept.
         found: places in order; without a reason it is told from the record, and what carries nothing is left out.
     """
-    for chunk in _chunks(found):
-        kept = [record for place, reason in chunk if (record := _kept(context, place, reason)) is not None]
+    places = iter(found)
+    while chunk := tuple(islice(places, _AT_ONCE)):
+        records: dict[KafkaPosition, Record] = {}
+        for (topic, partition), group in groupby((place for place, _ in chunk), lambda it: (it.topic, it.partition)):
+            for found_record in context.kafka.pick(topic, partition, sorted(place.offset for place in group)):
+                at = KafkaPosition(topic=topic, partition=partition, offset=found_record.offset)
+                records[at] = found_record
+        told = ((place, reason, records.get(place)) for place, reason in chunk)
+        kept = [record for item in told if (record := _kept(context, *item)) is not None]
         context.state.quarantine(kept)
         if kept:
             get_logger().warning("records set aside", topic=kept[0].topic, count=len(kept), reason=kept[0].reason)
 
 
-def _chunks(found: Iterable[tuple[KafkaPosition, str | None]]) -> Iterator[Sequence[tuple[KafkaPosition, str | None]]]:
-    chunk: list[tuple[KafkaPosition, str | None]] = []
-    for item in found:
-        chunk.append(item)
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
-
-
-def _kept(context: Context, place: KafkaPosition, reason: str | None) -> QuarantinedRecord | None:
-    record = context.kafka.peek(place.topic, place.partition, place.offset)
+def _kept(
+    context: Context, place: KafkaPosition, reason: str | None, record: Record | None
+) -> QuarantinedRecord | None:
     if reason is None:
         if record is None:
             return None

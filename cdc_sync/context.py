@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +36,7 @@ class Context:
 
     Attributes:
         began: when the source's log began anew under a table, as far as its history or a survey since tells.
+        stop: set when the job is to end: what is not begun yet is left to the next start.
     """
 
     config: Config
@@ -50,6 +52,7 @@ class Context:
     values: SourceValues
     notifications: Notifications
     began: dict[TableId, Began] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
         """Return the positions behind one at which the source tells of a table's columns, in order; None is before all.
@@ -81,7 +84,14 @@ class Context:
         return EventReader.of((item for item in known if item is not None), headers=self.headers, began=self.began)
 
 
-def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, target: Target | None = None) -> Context:
+def open_context(
+    config: Config,
+    spark: SparkSession,
+    kafka: KafkaClient,
+    *,
+    target: Target | None = None,
+    stop: threading.Event | None = None,
+) -> Context:
     """Open the edges of a pipeline; the target is the configured one where none is given."""
     book = _book(config)
     state = StateStore(config.pipeline.root, create=True)
@@ -100,6 +110,7 @@ def open_context(config: Config, spark: SparkSession, kafka: KafkaClient, *, tar
             config.evidence.values, kafka, book, state, placeholder=config.connector.unavailable_value_placeholder
         ),
         notifications=Notifications(config.connector, kafka, book),
+        stop=stop or threading.Event(),
     )
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from pyspark import inheritable_thread_target
@@ -25,7 +25,7 @@ from cdc_sync.kafka import KafkaClient, Offsets
 from cdc_sync.maintenance import Rota
 from cdc_sync.reports import RunReport
 from cdc_sync.spark.session import activate, build_session
-from cdc_sync.stream import stream
+from cdc_sync.stream import TURN_SECONDS, stream
 from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
@@ -46,12 +46,21 @@ class SyncJob:
         self.lock = threading.Lock()
         self.batches = 0
         self._ends: dict[tuple[str, int], int] = {}
+        self._running: dict[str, Future[None]] = {}
+        """Topics that take longer than their turn; the others go on without them."""
+        self._passed_over: set[str] = set()
+        """Topics that had no turn in a batch, for they still ran."""
         self._asked = Asked(context, self.tables, self._elsewhere)
         self._rota = Rota(context)
         self._remembered = time.monotonic()
 
-    def process(self, ends: Ends) -> None:
+    def process(self, ends: Ends, *, turn: float | None = None) -> None:
         """Bring all tables to the given ends; topics in parallel.
+
+        Args:
+            ends: of partitions, as far as they are to be read.
+            turn: how many seconds the topics get; one that takes longer goes on beside the next batches, and is not
+                waited for. By default all are.
 
         Raises:
             TransientError: if Kafka or the stores are away; everything done so far stands.
@@ -60,13 +69,15 @@ class SyncJob:
             self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
             self._context.evidence.refresh()
             self._context.catalogue.refresh()
-            topics = sorted({topic for topic, _ in ends})
+            wanted = {topic for topic, _ in ends}
+            self._passed_over = (self._passed_over - wanted) | (wanted & self._running.keys())
+            topics = sorted(wanted - self._running.keys())
             for topic in topics:
                 self._topics.setdefault(topic, TopicSync(self._context, self.tables, topic))
             kafka = self._context.kafka
             kafka.fetch_ahead([place for topic in topics for place in self._topics[topic].first_looks(ends)])
             try:
-                self._advance_all(topics, ends)
+                self._advance_all(topics, ends, turn)
             finally:
                 kafka.fetch_ahead(())
             self.batches += 1
@@ -83,32 +94,67 @@ class SyncJob:
                 except CdcSyncError as error:
                     get_logger().warning("what was looked through is not kept this time", error=str(error))
 
-    def _advance_all(self, topics: Sequence[str], ends: Ends) -> None:
-        with ThreadPoolExecutor(self._context.config.job.parallel_tables) as pool:
-            for outcome in [pool.submit(inheritable_thread_target(self._advance), topic, ends) for topic in topics]:
-                outcome.result()
+    def finish(self) -> None:
+        """Wait for topics that took longer than their turn.
+
+        Raises:
+            TransientError: as `process`.
+        """
+        with self.lock:
+            self._collect(None)
+
+    def _advance_all(self, topics: Sequence[str], ends: Ends, turn: float | None) -> None:
+        pool = ThreadPoolExecutor(max(1, self._context.config.job.parallel_tables - len(self._running)))
+        work = inheritable_thread_target(self._advance)
+        self._running |= {topic: pool.submit(work, topic, ends) for topic in topics}
+        pool.shutdown(wait=False)
+        self._collect(turn)
+
+    def _collect(self, seconds: float | None) -> None:
+        """Wait for topics, but not for longer than this; what one of them failed with is raised."""
+        done, _ = wait(self._running.values(), timeout=seconds)
+        late = {topic for topic, outcome in self._running.items() if outcome not in done}
+        ended = [self._running.pop(topic) for topic in sorted(self._running.keys() - late)]
+        for topic in sorted(late):
+            get_logger().info("topic takes longer than its turn, the others go on", topic=topic)
+        for outcome in ended:
+            outcome.result()
 
     def _advance(self, topic: str, ends: Ends) -> None:
-        activate(self._context.spark)
-        self._topics[topic].advance(ends)
+        if not self._context.stop.is_set():
+            activate(self._context.spark)
+            self._topics[topic].advance(ends)
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try: they failed, wait, or were decided upon."""
+        with self.lock:
+            self._collect(0)
+        if self._running:
+            self._catch_up_with(self._lagging())
+            return  # what is done between two batches is done when nothing runs
         self._asked.follow()
         self.follow_partitionings()
-        lagging = {
+        lagging = self._lagging()
+        self._catch_up_with(lagging)
+        self._read_again(but={topic for topic, _ in lagging})
+        if self._follow_drops():
+            self.catch_up()  # rows under a new name wait for the table that came there
+
+    def _lagging(self) -> Ends:
+        """Return the ends of partitions that some table, or a topic that was passed over, did not come to."""
+        found = {
             place: end
             for place, end in self._ends.items()
             for table in self.tables.of(place[0])
             if table.pause is None and (table.next_offset(*place) or 0) < end
         }
-        waiting = {topic for topic, sync in self._topics.items() if sync.waiting is not None}
-        lagging |= {place: end for place, end in self._ends.items() if place[0] in waiting}
+        waiting = {topic for topic, sync in self._topics.items() if sync.waiting is not None} | self._passed_over
+        found |= {place: end for place, end in self._ends.items() if place[0] in waiting}
+        return {place: end for place, end in found.items() if place[0] not in self._running}
+
+    def _catch_up_with(self, lagging: Ends) -> None:
         if lagging:
-            self.process(lagging)
-        self._read_again(but={topic for topic, _ in lagging})
-        if self._follow_drops():
-            self.catch_up()  # rows under a new name wait for the table that came there
+            self.process(lagging, turn=TURN_SECONDS)
 
     def follow_partitionings(self) -> None:
         """Partition targets as configured that are not, between two batches."""
@@ -117,7 +163,9 @@ class SyncJob:
                 self._elsewhere(table, table.follow_partitioning)
 
     def maintain(self) -> None:
-        """Maintain the table whose turn it is, if it is any's, between two batches."""
+        """Maintain the table whose turn it is, if it is any's, between two batches and when nothing runs."""
+        if self._running:
+            return
         table = self._rota.next(self.tables.all())
         if table is not None:
             self._elsewhere(table, partial(self._rota.maintain, table))
@@ -196,7 +244,9 @@ class SyncJob:
 
     @property
     def waits(self) -> bool:
-        """Whether a table stands before a change that the evidence does not tell of yet."""
+        """Whether a table stands before a change that the evidence does not tell of yet, or a topic is not done."""
+        if self._running or self._passed_over:
+            return True
         tables = {table.table: table for table in self.tables.all()}
 
         def is_stuck(table: TableSync) -> bool:
@@ -265,13 +315,13 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         TransientError: if the stream fails again and again, whether Kafka, Spark or the checkpoint's store is why.
         SetupError: if Spark cannot start.
     """
-    kafka = KafkaClient(config.kafka)
+    kafka = KafkaClient(config.kafka, stop=stop)
     problem = config.kafka.why_nothing_is_read(kafka.topics())
     if problem is not None:
         get_logger().warning(problem, hint=None if once else "it is looked for again")
     spark = build_session(config)
     try:
-        context = open_context(config, spark, kafka)
+        context = open_context(config, spark, kafka, stop=stop)
         job = SyncJob(context)
         job.tables.restore()
         job.follow_partitionings()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
+import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from structlog import get_logger
 
 from cdc_sync.config.clientnames import why_refused
 from cdc_sync.config.sources import Kafka
@@ -38,6 +41,8 @@ Place: TypeAlias = tuple[str, int, int]
 
 _AT_ONCE = 5_000
 """Offsets that `chunks` reads at a time."""
+_NEAR = 50
+"""So many records are read sooner than a reading begins anew."""
 _PEEKED, _PEEKED_SECONDS = 256, 1.0
 _AHEAD_BYTES, _AHEAD_SECONDS = 64_000_000, 1.0
 
@@ -88,13 +93,19 @@ class KafkaClient:
     log-in or a setting. Thread-safe.
     """
 
-    def __init__(self, config: Kafka, *, attempts: int | None = None) -> None:
+    def __init__(self, config: Kafka, *, attempts: int | None = None, stop: threading.Event | None = None) -> None:
         """Prepare a client; nothing is sent before the first question.
 
         Args:
             config: where the brokers are and how to log in.
             attempts: overrides `config.attempts`, for callers that would rather not wait.
+            stop: where it is set, no question is asked again.
         """
+        self._stop = stop or threading.Event()
+        self._outage_timeout = config.outage_timeout.total_seconds()
+        self._has_answered = False
+        self.away_since: float | None = None
+        """When a question that had no answer was asked, if none had one since; by a clock that never goes back."""
         self._servers = config.bootstrap_servers
         self._attempts = attempts or config.attempts
         self._timeout = config.request_timeout.total_seconds()
@@ -206,20 +217,19 @@ class KafkaClient:
 
     def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
         """Return the records of a range that are there, in order; meant for topics of few and small records."""
+        return self._read(topic, partition, start, end, math.inf)
 
-        def ask() -> tuple[Record, ...]:
-            found = []
-            with self._reading([(topic, partition, start)], self._read_settings()) as consumer:
-                while (message := self._polled(consumer)) is not None:
-                    record = _record(message)
-                    if record.offset >= end:
-                        break
-                    found.append(record)
-                    if record.offset == end - 1:
-                        break
-            return tuple(found)
+    def pick(self, topic: str, partition: int, offsets: Sequence[int]) -> Iterator[Record]:
+        """Return the records at these offsets that are there; offsets and records in order.
 
-        return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
+        Those that lie near each other are read at once, with what lies between them.
+        """
+        wanted = set(offsets)
+        for start, end in near(offsets):
+            while start < end:
+                records = self._read(topic, partition, start, end, _AHEAD_BYTES)
+                yield from (record for record in records if record.offset in wanted)
+                start = records[-1].offset + 1 if records else end
 
     def chunks(self, topic: str, partition: int, start: int, end: int) -> Iterator[tuple[int, int, tuple[Record, ...]]]:
         """Read a range as `read` does, some thousand offsets at a time: start, end and records of each part."""
@@ -252,6 +262,25 @@ class KafkaClient:
             return "compact" in str(policy)
 
         return self._asked(f"ask for the settings of {topic}", ask)
+
+    def _read(self, topic: str, partition: int, start: int, end: int, size: float) -> tuple[Record, ...]:
+        """Return the first records of a range, at least one of those that are there, until they have so many bytes."""
+
+        def ask() -> tuple[Record, ...]:
+            found: list[Record] = []
+            left = size
+            with self._reading([(topic, partition, start)], self._read_settings()) as consumer:
+                while left > 0 and (message := self._polled(consumer)) is not None:
+                    record = _record(message)
+                    if record.offset >= end:
+                        break
+                    found.append(record)
+                    left -= len(record.value or b"")
+                    if record.offset == end - 1:
+                        break
+            return tuple(found)
+
+        return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
 
     def _peek(self, topic: str, partition: int, offset: int) -> Record | None:
         def ask() -> Message | None:
@@ -342,18 +371,49 @@ class KafkaClient:
     def _asked(self, what: str, ask: Callable[[], T]) -> T:
         """Ask until an answer comes, the brokers refuse, or the attempts are used up."""
         attempts = stamina.retry_context(
-            on=_RetryError, attempts=self._attempts, timeout=None, wait_initial=0.2, wait_max=5.0, wait_jitter=0.2
+            on=self._may_pass,
+            attempts=self._attempts,
+            timeout=self._patience_left(),
+            wait_initial=0.2,
+            wait_max=5.0,
+            wait_jitter=0.2,
         ).with_name(f"Kafka: {what}", (), {})
+        asked = time.monotonic()
         try:
             for attempt in attempts:
                 with attempt:
-                    return self._once(ask)
+                    answer = self._once(ask)
+                    self._note_answer()
+                    return answer
         except _RetryError as error:
+            self._note_silence(asked, str(error))
             raise KafkaUnavailable(
                 f"Cannot {what}: no usable answer from Kafka at {self._servers!r} in {self._attempts} attempts "
                 f"({error}); check that the brokers run and can be reached from here"
             ) from None
         raise AssertionError("the retry loop returns or raises")
+
+    def _may_pass(self, error: Exception) -> bool:
+        return isinstance(error, _RetryError) and not self._stop.is_set()
+
+    def _patience_left(self) -> float:
+        """Return for how many seconds a question may be asked again: all of one outage share its timeout."""
+        gone = 0.0 if self.away_since is None else time.monotonic() - self.away_since
+        return max(self._outage_timeout - gone, 0.001)
+
+    def _note_silence(self, asked: float, error: str) -> None:
+        if self.away_since is None:
+            self.away_since = asked
+            if not self._has_answered:
+                return  # it was never there, which is said by the error itself
+            get_logger().warning(
+                "Kafka does not answer", servers=self._servers, error=error, waited_for_s=int(self._outage_timeout)
+            )
+
+    def _note_answer(self) -> None:
+        if self.away_since is not None and self._has_answered:
+            get_logger().info("Kafka answers again", after_s=round(time.monotonic() - self.away_since, 1))
+        self.away_since, self._has_answered = None, True
 
     def _once(self, ask: Callable[[], T]) -> T:
         try:
@@ -383,6 +443,20 @@ class KafkaClient:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _REFUSED:
             self._refusal = error
+
+
+def near(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return the ranges, ends exclusive, in which offsets lie near each other; they are in order."""
+    start = last = None
+    for offset in offsets:
+        if start is None or last is None:
+            start = offset
+        elif offset - last > _NEAR:
+            yield start, last + 1
+            start = offset
+        last = offset
+    if start is not None and last is not None:
+        yield start, last + 1
 
 
 def _known(futures: Mapping[K, Future[T]]) -> dict[K, T]:

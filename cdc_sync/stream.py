@@ -22,6 +22,7 @@ from structlog import get_logger
 from cdc_sync.context import Context
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.kafka import Offsets
+from cdc_sync.patience import Failures
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.tablereading import Ends
 from cdc_sync.targets.failures import first_line
@@ -29,6 +30,9 @@ from cdc_sync.targets.failures import first_line
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0
 _WAITING_SECONDS = 1.0
+_STOP_SECONDS = 5.0
+TURN_SECONDS = 5.0
+"""How long the other topics wait for one in a batch."""
 _TOPICS_SECONDS = 1.0
 
 
@@ -40,8 +44,11 @@ class Work(Protocol):
     batches: int
     """How many were processed."""
 
-    def process(self, ends: Ends) -> None:
-        """Bring all tables to the given ends."""
+    def process(self, ends: Ends, *, turn: float | None = None) -> None:
+        """Bring all tables to the given ends, or begin to, where one topic takes longer than its turn."""
+
+    def finish(self) -> None:
+        """Wait for topics that took longer than their turn."""
 
     def catch_up(self) -> None:
         """Give tables that lag behind what was processed another try."""
@@ -61,40 +68,52 @@ class Work(Protocol):
 
 
 def stream(job: Work, context: Context, *, once: bool, stop: threading.Event) -> None:
-    """Run the query, and start it again when it fails for a reason that may pass, a bounded number of times."""
-    attempts = context.config.kafka.attempts
-    failures = 0
+    """Run the query, and start it again when it fails for a reason that may pass.
+
+    What is away (Kafka, the pipeline's store, a catalog) is waited for as long as `kafka.outage_timeout` says; of other
+    failures so many in a row are one too many as `kafka.attempts` says.
+    """
+    kafka = context.config.kafka
+    none = Failures(attempts=kafka.attempts, seconds=kafka.outage_timeout.total_seconds())
+    failures = none
     while not stop.is_set():
         batches = job.batches
         try:
             if not _follow(job, context, once=once, stop=stop):
                 return
-            failures = 0
+            failures = none
             continue
         except (PySparkException, Py4JJavaError, CdcSyncError) as error:
-            failures = 1 if job.batches > batches else failures + 1
-            get_logger().warning("stream failed", attempt=failures, of=attempts, error=first_line(error))
-            if failures >= attempts:
+            if stop.is_set():
+                get_logger().info("stopped in the middle of a batch", error=first_line(error))
+                return
+            now = time.monotonic()
+            failures = (none if job.batches > batches else failures).with_another(now)
+            get_logger().warning(
+                "stream failed", attempt=failures.count, wait_s=failures.pause, error=first_line(error)
+            )
+            if failures.are_enough(now, is_away=isinstance(error, TransientError)):
                 raise TransientError(
-                    f"Cannot go on: the stream failed {failures} times in a row, at last: {first_line(error)}"
+                    f"Cannot go on: the stream failed {failures.count} times in a row, at last: {first_line(error)}"
                 ) from error
-        _wait_for_kafka(context, stop)
+        stop.wait(failures.pause)
+        _wait_for_kafka(context, stop, time.monotonic())
 
 
-def _wait_for_kafka(context: Context, stop: threading.Event) -> None:
+def _wait_for_kafka(context: Context, stop: threading.Event, now: float) -> None:
     """Return when every partition has a leader, or the job is to stop.
 
     Raises:
-        KafkaUnavailable: if one has none for `kafka.outage_timeout`.
+        KafkaUnavailable: if one has none for `kafka.outage_timeout`, which began when the client met it first.
     """
     config = context.config.kafka
-    deadline = time.monotonic() + config.outage_timeout.total_seconds()
+    began = context.kafka.away_since or now
     while not stop.is_set():
         try:
             context.kafka.beginnings(context.kafka.matching_topics(config))
             return
         except KafkaUnavailable:
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > config.outage_timeout.total_seconds():
                 raise
             stop.wait(_WAITING_SECONDS)
 
@@ -118,9 +137,9 @@ def _follow(job: Work, context: Context, *, once: bool, stop: threading.Event) -
                 job.maintain()
                 context.catalogue.refresh()
                 tried = time.monotonic()
+        job.finish()
     finally:
-        with job.lock:  # the current batch ends first
-            query.stop()
+        _stop(query, job, context, stop)
     if failure:
         raise failure[0]
     if query.exception() is not None:
@@ -130,6 +149,23 @@ def _follow(job: Work, context: Context, *, once: bool, stop: threading.Event) -
         while job.waits and not stop.wait(_WAITING_SECONDS):
             job.catch_up()
     return has_more
+
+
+def _stop(query: StreamingQuery, job: Work, context: Context, stop: threading.Event) -> None:
+    """Stop the query behind its current batch; where Kafka is away and the job is to stop, in the midst of it."""
+    while not (is_mine := job.lock.acquire(timeout=_IDLE_SECONDS)):
+        if stop.is_set() and context.kafka.away_since is not None:
+            break
+    context.spark.conf.set("spark.sql.streaming.stopTimeout", f"{_STOP_SECONDS:.0f}s")
+    try:
+        query.stop()
+    except Py4JJavaError as error:
+        # It asks Kafka how far the topics go, and nothing interrupts that. It begins no batch behind it any more.
+        if error.java_exception.getClass().getSimpleName() != "TimeoutException":
+            raise
+    finally:
+        if is_mine:
+            job.lock.release()
 
 
 def _start(
@@ -150,7 +186,7 @@ def _start(
 
     def batch(_: DataFrame, batch_id: int) -> None:
         try:
-            job.process(_ends_of(context.spark, checkpoint, batch_id))
+            job.process(_ends_of(context.spark, checkpoint, batch_id), turn=None if once else TURN_SECONDS)
         except Exception as error:
             failure.append(error)
             raise

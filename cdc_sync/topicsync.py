@@ -71,7 +71,7 @@ class TopicSync:
             return
         limit = self._context.config.job.max_offsets_per_batch
         self._failed.clear()
-        while True:
+        while not self._context.stop.is_set():
             beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
             active = self._active(beginnings)
             step = self._step(ends, beginnings, active, limit)
@@ -204,6 +204,8 @@ class TopicSync:
             by_table.setdefault(stretch.table, []).append(stretch)
         shared = self._is_shared(found, by_table)
         for table_id in sorted({*by_table, *(table.table for table in active)}):
+            if self._context.stop.is_set():
+                return  # the rest is read again
             table = self._tables.add(table_id, topics=(self._topic,))
             if table is None:
                 self.other["change of a table that no rule matches"] += 1

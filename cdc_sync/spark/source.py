@@ -69,7 +69,22 @@ def spark_kafka_options(kafka: Kafka) -> dict[str, str]:
         "kafka.receive.buffer.bytes": "1048576",
         "kafka.max.partition.fetch.bytes": "8388608",
         "kafka.max.poll.records": "2000",
+        **_patience(kafka),
         **kafka.spark_settings,
+    }
+
+
+def _patience(kafka: Kafka) -> dict[str, str]:
+    """Return for how long Spark's clients wait: not longer than an outage may last, or the job would end after it.
+
+    Source: Kafka's consumer and admin configuration, whose defaults are a minute and half a minute, and Spark's Kafka
+    integration guide, whose `kafkaConsumer.pollTimeoutMs` is two minutes by default (`spark.network.timeout`).
+    """
+    outage = int(kafka.outage_timeout.total_seconds() * 1000)
+    return {
+        "kafkaConsumer.pollTimeoutMs": str(min(120_000, outage)),
+        "kafka.default.api.timeout.ms": str(min(60_000, outage)),
+        "kafka.request.timeout.ms": str(min(30_000, outage)),
     }
 
 

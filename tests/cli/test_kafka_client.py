@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 import stamina
+import structlog
 from confluent_kafka import Producer
 
 from cdc_sync.config import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
-from cdc_sync.kafka import KafkaClient, lag
+from cdc_sync.kafka import KafkaClient, lag, near
 
 NOBODY = "127.0.0.1:9"
 
@@ -147,3 +151,69 @@ def test_lag_counts_what_is_unread_in_the_tables_own_topics() -> None:
         )
         == 2 + 0 + 1
     )
+
+
+def test_records_at_given_offsets_are_read_at_once(servers: str) -> None:
+    client = KafkaClient(settings(servers))
+
+    found = list(client.pick("shop.inv.orders", 0, [0, 2]))
+
+    assert [(record.offset, record.value) for record in found] == [(0, b"v0"), (2, b"v2")]
+    assert list(client.pick("shop.inv.orders", 0, [7, 9])) == []
+
+
+@pytest.mark.parametrize(
+    ("offsets", "ranges"),
+    [
+        ([], []),
+        ([3], [(3, 4)]),
+        ([3, 4, 53], [(3, 54)]),
+        ([3, 54], [(3, 4), (54, 55)]),
+        ([0, 1, 99, 100], [(0, 2), (99, 101)]),
+    ],
+)
+def test_offsets_near_each_other_are_one_range(offsets: list[int], ranges: list[tuple[int, int]]) -> None:
+    assert list(near(offsets)) == ranges
+
+
+def test_an_outage_is_told_once_when_it_begins_and_once_when_it_ends(servers: str) -> None:
+    short = timedelta(milliseconds=50)
+    client = KafkaClient(settings(NOBODY, request_timeout=short, outage_timeout=timedelta(seconds=9)))
+    nobody, somebody = client._admin, KafkaClient(settings(servers))._admin
+
+    with structlog.testing.capture_logs() as logs:
+        for admin in (nobody, somebody, somebody, nobody, nobody, somebody):
+            client._admin = admin
+            with suppress(KafkaUnavailable):
+                client.topics()
+            assert (client.away_since is not None) == (admin is nobody)
+
+    told = [it for it in logs if "Kafka" in it["event"]]
+    assert [it["event"] for it in told] == ["Kafka does not answer", "Kafka answers again"]
+    assert told[0]["waited_for_s"] == 9
+
+
+def test_all_questions_of_one_outage_share_its_timeout() -> None:
+    given = settings(
+        NOBODY, request_timeout=timedelta(milliseconds=50), outage_timeout=timedelta(milliseconds=200), attempts=100
+    )
+    client = KafkaClient(given)
+    began = time.monotonic()
+
+    for _ in range(3):
+        with pytest.raises(KafkaUnavailable):
+            client.topics()
+
+    assert time.monotonic() - began < 5, "a hundred attempts would take minutes"
+
+
+def test_a_client_that_is_to_stop_asks_no_second_time() -> None:
+    stop = threading.Event()
+    client = KafkaClient(settings(NOBODY, request_timeout=timedelta(milliseconds=50), attempts=100), stop=stop)
+    stop.set()
+    began = time.monotonic()
+
+    with pytest.raises(KafkaUnavailable):
+        client.topics()
+
+    assert time.monotonic() - began < 5

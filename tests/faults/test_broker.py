@@ -115,6 +115,30 @@ def test_a_broker_that_stays_away_is_one_clear_error(
             kafka.start()
 
 
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.iceberg
+def test_a_job_ends_soon_also_while_the_broker_is_away(
+    pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], kafka: KafkaServer
+) -> None:
+    table = SourceTable("orders", [column("id", INT32, optional=False)], prefix="ends", null_is_default=False)
+    lake = pipeline("ends", settings="job: {trigger_interval: 200ms}")
+    produce(table.topic, table.insert(id=1))
+    spark()
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(job.run, _with_kafka(lake), once=False, stop=stop)
+        _wait_until_equal(lake, table)
+        kafka.stop()
+        try:
+            time.sleep(3)
+            stop.set()
+            running.result(timeout=20)
+        finally:
+            stop.set()
+            kafka.start()
+
+
 def _with_kafka(lake: Pipeline, **settings: object) -> Config:
     return lake.config.model_copy(update={"kafka": lake.config.kafka.model_copy(update=settings)})
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from cdc_sync.naming import Decision, TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.rewritestate import Rollback
 from cdc_sync.spark.observe import Survey
+from cdc_sync.spark.source import OffsetRange
 from cdc_sync.state import StateStore, TableStatus
 from cdc_sync.stops import Pause
 from cdc_sync.tables import Tables
@@ -35,6 +37,9 @@ ODD = RuntimeError("nobody thought of this")
 
 class Kafka:
     """A broker whose topics have one partition that begins at 0."""
+
+    def fetch_ahead(self, places: object) -> None:
+        pass
 
     def beginnings(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         return {topic: {0: 0} for topic in topics}
@@ -298,3 +303,69 @@ def test_a_damaged_file_of_one_table_is_that_tables_affair(pipeline: Pipeline, f
     damaged.unlink()
     job.catch_up()
     assert pipeline.status(BAD).state == "running"
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Topic `t` takes until this is set."""
+    free = threading.Event()
+
+    def advance(self: TopicSync, ends: Mapping[tuple[str, int], int]) -> None:
+        if self._topic == "t":
+            assert free.wait(60)
+        self._account([OffsetRange(topic=self._topic, partition=0, start=0, end=ends[self._topic, 0])])
+
+    monkeypatch.setattr(TopicSync, "advance", advance)
+    yield free
+    free.set()
+
+
+def test_no_topic_waits_for_another_one_that_takes_long(pipeline: Pipeline, held: threading.Event) -> None:
+    job = SyncJob(pipeline.context)
+
+    def accounted() -> dict[str, int]:
+        return {name: topic._accounted.get(0, 0) for name, topic in job._topics.items()}
+
+    job.process({("t", 0): 5, ("u", 0): 5}, turn=0.05)
+    assert accounted() == {"t": 0, "u": 5}
+    job.process({("t", 0): 8, ("u", 0): 9}, turn=0.05)
+    assert accounted() == {"t": 0, "u": 9}
+    assert job.waits, "a run that drains the topics is not done yet"
+
+    held.set()
+    job.finish()
+    assert accounted() == {"t": 5, "u": 9}
+    job.catch_up()
+    job.finish()
+    assert accounted() == {"t": 8, "u": 9}, "what it was passed over for is read by itself"
+    assert not job.waits
+
+
+def test_what_goes_wrong_beside_the_batches_is_told_by_the_next(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = threading.Event()
+
+    def advance(*_: object) -> None:
+        assert free.wait(60)
+        raise KafkaUnavailable("away")
+
+    monkeypatch.setattr(TopicSync, "advance", advance)
+    job = SyncJob(pipeline.context)
+    job.process({("t", 0): 5}, turn=0.05)
+    free.set()
+
+    with pytest.raises(KafkaUnavailable):
+        job.finish()
+
+
+def test_a_job_that_is_to_stop_begins_no_other_table_and_no_other_step(pipeline: Pipeline, survey: Surveys) -> None:
+    tables = Tables(pipeline.context)
+    table = tables.add(GOOD, topics=("t",))
+    assert table is not None
+    context = pipeline.context
+    context.stop.set()
+
+    TopicSync(context, tables, "t").advance({("t", 0): 5})
+
+    assert stands(table) == (None, None), "it is as far as it was"
