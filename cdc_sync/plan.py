@@ -25,7 +25,7 @@ from cdc_sync.joins import versions_of_joins
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.names import NameClash, target_names
 from cdc_sync.naming import Route
-from cdc_sync.planversion import Given, Waits, first_version, in_new_log, next_version, unchanged_in_new_log
+from cdc_sync.planversion import Given, Waits, emptied_in_new_log, first_version, in_new_log, next_version
 from cdc_sync.refused import (
     Refused,
     recreated_before,
@@ -119,7 +119,7 @@ def plan_table(
         if sighting.truncate and (history is None or not route.append):
             # It says nothing of columns, and has no key.
             if history is not None and in_new_log(sighting, history):
-                versions.append(unchanged_in_new_log(given, history, sighting))
+                versions.append(emptied_in_new_log(given, history, sighting))
                 history = history.extended(versions[-1])
             continue
         seen = observed(sighting.schema)

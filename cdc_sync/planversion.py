@@ -38,6 +38,7 @@ from cdc_sync.refused import (
     recreated,
     refused_change,
     refused_key,
+    second_snapshot,
     unproven,
 )
 from cdc_sync.resync import ALL_ROWS
@@ -89,12 +90,11 @@ def in_new_log(sighting: Sighting, history: History | None) -> bool:
     return history is not None and sighting.position.incarnation > history.head.position.incarnation
 
 
-def unchanged_in_new_log(given: Given, history: History, sighting: Sighting) -> Version:
-    """Return the version that an event leads to which shows that the source's log began anew, and nothing else."""
+def emptied_in_new_log(given: Given, history: History, sighting: Sighting) -> Version:
+    """Return the version that a TRUNCATE leads to which shows that the source's log began anew."""
     head = history.head
     version = _version(sighting, head.number + 1, head.schema, (), (_new_log(given),), given.kept)
-    fingerprint = head.fingerprint if sighting.truncate else sighting.fingerprint
-    return replace(version, fingerprint=fingerprint, began=sighting.began[len(history.began) :])
+    return replace(version, fingerprint=head.fingerprint, began=sighting.began[len(history.began) :])
 
 
 def _new_log(given: Given) -> Evidence:
@@ -103,6 +103,11 @@ def _new_log(given: Given) -> Evidence:
     return Evidence(subject=ALL_ROWS, kind=NEEDS_RESYNC, text=f"{_NEW_LOG}. {_COMPARE}")
 
 
+_GONE = (
+    "Rows that were deleted before it, while nobody listened, show in no event and are still here: set "
+    "policy.second_snapshot: apply, which leaves only rows that it shows; or compare with `cdc-sync verify`, and end "
+    "this mark with `cdc-sync resync --done`"
+)
 _NEW_LOG = (
     "the source's log began anew (failover, restored or upgraded server): columns are told by their names across it; "
     "DDL capture and readings of the catalogue are not joined to events behind it"
@@ -178,16 +183,34 @@ def next_version(
     given: Given, history: History, sighting: Sighting, seen: ObservedSchema
 ) -> Version | Refused | Waits | None:
     """Return what an event leads to that is later than the newest version; None if it shows nothing new."""
-    began = sighting.began[len(history.began) :]
+    began, again = sighting.began[len(history.began) :], _is_read_again(history, sighting)
+    if again and given.route.policy.second_snapshot == "pause":
+        return second_snapshot()
     found = _next_version(given, history, sighting, seen)
-    if not began or isinstance(found, (Refused, Waits)):
+    if not (began or again) or isinstance(found, (Refused, Waits)):
         return found
+    said = (*((_new_log(given),) if began else ()), *((_read_again(given),) if again else ()))
     if found is None:
-        head = history.head
-        return replace(
-            _version(sighting, head.number + 1, head.schema, (), (_new_log(given),), given.kept), began=began
-        )
-    return replace(found, evidence=(*found.evidence, _new_log(given)), began=began)
+        found = _version(sighting, history.head.number + 1, history.head.schema, (), (), given.kept)
+    return replace(found, evidence=(*found.evidence, *said), began=began, read_again=again)
+
+
+def _is_read_again(history: History, sighting: Sighting) -> bool:
+    """Whether an event is the first row of another snapshot of the whole table than those that were seen.
+
+    All rows of one share a position. Where the connector has none, the first one's own word counts.
+    """
+    if not sighting.reading:
+        return False
+    known = {version.position for version in history.versions if version.snapshot}
+    return sighting.position not in known if sighting.position.parts else sighting.begins_reading
+
+
+def _read_again(given: Given) -> Evidence:
+    text = "a snapshot read the whole table again (a slot or offsets lost, a connector made anew, an ad-hoc snapshot)"
+    if given.route.append:
+        return Evidence(subject=ALL_ROWS, kind="name", text=text)
+    return Evidence(subject=ALL_ROWS, kind=NEEDS_RESYNC, text=f"{text}. {_GONE}")
 
 
 def _next_version(

@@ -204,6 +204,16 @@ def not_created() -> Refused:
     )
 
 
+def second_snapshot() -> Refused:
+    """Refuse a snapshot of the whole table behind the first one."""
+    return Refused(
+        reason="a snapshot reads the whole table again (a slot or offsets lost, a connector made anew, an ad-hoc "
+        "snapshot), and policy.second_snapshot is pause",
+        remedy="set policy.second_snapshot: apply, which lets rows go that it does not show, or mark, which keeps them "
+        "and says so",
+    )
+
+
 def recreated_before() -> Refused:
     """Refuse a table that was made anew before events that were written."""
     return Refused(

@@ -115,7 +115,7 @@ def marks(
         id_ = 0 if name == ALL_ROWS else None if column is None else column.id
         if id_ is None or id_ not in live:
             continue
-        if emptied is not None and emptied > history.version(version).position:
+        if emptied is not None and emptied >= history.version(version).position:
             continue
         if any(version <= item.version and id_ in item.columns for item in done):
             continue

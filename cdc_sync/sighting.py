@@ -25,6 +25,8 @@ class Sighting:
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
             snapshot; not looked up, and false, if this one was read by a snapshot.
         commit: of the event's transaction, None if the event does not tell it.
+        reading: a snapshot of the whole table read it, and no incremental one.
+        begins_reading: it says itself that it is the first row of one.
         began: when each incarnation of the source's log began up to the one that the event is of, see `incarnations`.
     """
 
@@ -43,4 +45,6 @@ class Sighting:
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
     commit: Commit | None = None
+    reading: bool = False
+    begins_reading: bool = False
     began: Began = ()

@@ -11,6 +11,7 @@ from structlog import get_logger
 from cdc_sync.bounds import FAR_BACK
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default
+from cdc_sync.debezium.position import FIRST
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
@@ -65,6 +66,8 @@ def sightings_of(
             betrays_default=first_row_betrays_default(known.schema, event.row),
             before_seen_in_stream=source.op != "r" and _was_streamed(context, before, stretch),
             commit=source.commit,
+            reading=source.reading,
+            begins_reading=source.marker in FIRST,
             began=stretch.began[: stretch.position.incarnation],
         )
         found.append(sighting)

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from structlog import get_logger
 
 from cdc_sync.bounds import position_before
-from cdc_sync.events import SourcePosition
+from cdc_sync.context import Context
+from cdc_sync.events import KafkaPosition, SourcePosition
 from cdc_sync.history.history import History
+from cdc_sync.history.revision import Version
+from cdc_sync.naming import Route
 from cdc_sync.plan import is_later
+from cdc_sync.progress import Progress, Truncated
 from cdc_sync.refused import Refused
 from cdc_sync.sightings import events_in
-from cdc_sync.spark.observe import Stretch, first_offsets_from, first_positions
+from cdc_sync.spark.observe import Stretch, first_offsets_from, first_positions, has_ended
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause
 from cdc_sync.tablemigration import TableMigration
@@ -20,7 +24,13 @@ from cdc_sync.truncation import PAUSED, Reach, Truncate, in_effect, place, progr
 
 
 class TableTruncation(TableMigration):
-    """The TRUNCATEs of one table. One thread at a time."""
+    """The TRUNCATEs of one table, and the snapshots that read all of it again. One thread at a time."""
+
+    def __init__(self, context: Context, route: Route) -> None:
+        super().__init__(context, route)
+        # By version that a snapshot began: up to where no end of it was found.
+        self._looked_for_end: dict[int, int] = {}
+        self._given_up = 0
 
     def _first_truncate(self, ranges: Iterable[OffsetRange], stretches: Iterable[Stretch]) -> Truncate | None:
         """Return the first TRUNCATE within the ranges that the target has to follow, or to pause at.
@@ -82,6 +92,68 @@ class TableTruncation(TableMigration):
         self._passed.clear()  # partitions may have to be read again
         get_logger().info("target emptied", table=str(self.table), why=truncate.what, at=str(truncate.kafka))
         self.save_status()
+
+    def apply_snapshot(self) -> None:
+        """Let the rows go that were there before the newest snapshot of the whole table, once that is whole.
+
+        It shows all rows that there are, so the target is emptied and read on from its first row: one commit holds
+        both, as with a TRUNCATE, and rows that came behind it come again.
+        """
+        version = self._unapplied_snapshot()
+        if version is None or self.progress is None:
+            return
+        at = version.kafka
+        if not self._can_read_from(at, self.progress):
+            self._given_up = version.number
+            self._warn(
+                f"the snapshot from {at} on is not applied (policy.second_snapshot): its rows are gone from the topic, "
+                "or the table's events come in several partitions. Rows that were deleted before it may be here; "
+                "compare with `cdc-sync verify`"
+            )
+            return
+        if not self._is_whole(version, self.progress.next_offset(at.topic, at.partition) or 0):
+            return
+        truncated = Truncated(position=version.position, offsets={at.topic: {at.partition: at.offset}})
+        assert self.history is not None
+        topic_ids = self._context.kafka.topic_ids([at.topic])
+        progress = progress_behind(self.progress, truncated, self.history.head.number, topic_ids)
+        self._context.target.truncate(self.route.target, progress)
+        self.progress = progress
+        self._passed.clear()
+        self._current = frozenset()
+        get_logger().info("target emptied", table=str(self.table), why="a whole snapshot follows", at=str(at))
+        self.save_status()
+
+    def _unapplied_snapshot(self) -> Version | None:
+        """Return the version that the newest snapshot of the whole table began, if it is to be applied and was not."""
+        history, wanted = self.history, self.route.policy.second_snapshot == "apply" and not self.route.append
+        if not wanted or history is None or self.pause is not None or self._stamped != history.head.number:
+            return None
+        version = next((item for item in reversed(history.versions) if item.read_again), None)
+        truncated = self.progress.truncated if self.progress else None
+        if (
+            version is None
+            or version.number == self._given_up
+            or (truncated is not None and truncated.position >= version.position)
+        ):
+            return None
+        return version
+
+    def _can_read_from(self, at: KafkaPosition, progress: Progress) -> bool:
+        kafka = self._context.kafka
+        if len(progress.offsets) > 1 or len(kafka.ends([at.topic]).get(at.topic, {})) > 1:
+            return False
+        return kafka.beginnings([at.topic]).get(at.topic, {}).get(at.partition, 0) <= at.offset
+
+    def _is_whole(self, version: Version, end: int) -> bool:
+        """Whether all rows of a snapshot were read up to an offset."""
+        at = version.kafka
+        start = max(at.offset, self._looked_for_end.get(version.number, 0))
+        if start >= end:
+            return False
+        records = self._context.read((OffsetRange(topic=at.topic, partition=at.partition, start=start, end=end),))
+        self._looked_for_end = {version.number: end}
+        return has_ended(records, events_in(self._context, records), self.table, version.position)
 
     def _reaches(self, truncate: Truncate) -> dict[tuple[str, int], Reach]:
         """Look where the TRUNCATE lies in all partitions but its own; one partition needs no look.

@@ -118,7 +118,10 @@ class TopicSync:
             with table.lock:  # events of a table may be in several topics
                 table.reload_after_failure()
                 table.audit()
-                return table.check_topic(self._topic)
+                if not table.check_topic(self._topic):
+                    return False
+                table.apply_snapshot()
+                return table.pause is None
         except TransientError:
             raise
         except Exception as error:

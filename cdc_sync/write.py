@@ -32,7 +32,7 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, SNAPSHOT_EDGE
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.conditions import by_partition
 from cdc_sync.spark.converter import Converter, Decoding
@@ -154,7 +154,7 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))
             return replace(outcome, tried_append=True)
-        if found.problem in NO_ROWS:
+        if found.problem in NO_ROWS or found.problem == SNAPSHOT_EDGE:
             return Outcome(progress=None)
         if found.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
@@ -313,12 +313,15 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
     )
     bound = truncated.bound if truncated else None
-    return replace(found, rows_begin=bound, began=context.began.get(plan.table, ()))
+    return replace(found, rows_begin=bound, edges=not plan.exact, began=context.began.get(plan.table, ()))
 
 
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
     """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
     problem = F.col(PROBLEM)
+    if not plan.exact:
+        # Whether the table is read again only a survey can tell.
+        problem = F.coalesce(problem, F.when(F.col(SNAPSHOT_EDGE), F.lit(SNAPSHOT_EDGE)))
     if bounds:
         problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
     if append:

@@ -36,6 +36,7 @@ class PolicyOverride(Section):
     rename_table: Literal["stay", "follow", "pause"] | None = None
     incompatible_types: Literal["rewrite", "side_column", "pause"] | None = None
     unknown_values: Literal["mark", "trust", "pause"] | None = None
+    second_snapshot: Literal["mark", "apply", "pause"] | None = None
     rewrite_limit: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -58,6 +59,7 @@ class PolicyDefaults(Section):
     rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: Literal["rewrite", "side_column", "pause"] = "rewrite"
     unknown_values: Literal["mark", "trust", "pause"] = "mark"
+    second_snapshot: Literal["mark", "apply", "pause"] = "mark"
     rewrite_limit: Annotated[int, Field(ge=0)] = 10 * 1024**3
 
 

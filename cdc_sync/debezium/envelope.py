@@ -15,7 +15,16 @@ from enum import Enum
 from cdc_sync.debezium.connect import ConnectSchema, load_json, parse
 from cdc_sync.debezium.conversions import EventSchema, WireColumn, wire_column
 from cdc_sync.debezium.literals import canonical
-from cdc_sync.debezium.position import commit_of, is_append_only, last_commit, last_lsn, position_of, time_of
+from cdc_sync.debezium.position import (
+    READING,
+    commit_of,
+    is_append_only,
+    last_commit,
+    last_lsn,
+    marker_of,
+    position_of,
+    time_of,
+)
 from cdc_sync.errors import WireError
 from cdc_sync.events import Commit, SourcePosition, TableId
 
@@ -61,6 +70,7 @@ class Source:
         op: `c r u d t m`, or empty if the record has none.
         last_commit, lsn: Postgres only: the last commit seen before the event, and the event's own place.
         commit: of its transaction; Postgres only.
+        marker: what `snapshot` says, empty if nothing.
         at: when the source wrote it, or a snapshot read it, in milliseconds since the epoch; None if it does not say.
     """
 
@@ -74,7 +84,13 @@ class Source:
     last_commit: int | None = None
     lsn: int | None = None
     commit: Commit | None = None
+    marker: str = ""
     at: int | None = None
+
+    @property
+    def reading(self) -> bool:
+        """Whether a snapshot of the whole table read the row, and no incremental one."""
+        return self.marker in READING
 
     @property
     def append_only(self) -> bool:
@@ -274,6 +290,7 @@ def read_source(payload: bytes | Mapping[str, object]) -> Source:
         last_commit=last_commit(source) if connector == "postgresql" else None,
         lsn=lsn,
         commit=commit_of(source, snapshot=op == "r"),
+        marker=marker_of(source),
         at=time_of(source),
     )
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from cdc_sync.debezium.connect import ConnectSchema, load_json
 from cdc_sync.debezium.conversions import EventSchema, wire_column
 from cdc_sync.debezium.envelope import Source, key_columns
-from cdc_sync.debezium.position import commit_of, last_commit, last_lsn, position_of, time_of
+from cdc_sync.debezium.position import commit_of, last_commit, last_lsn, marker_of, position_of, time_of
 from cdc_sync.errors import ConfigError, WireError
 from cdc_sync.events import TableId
 
@@ -258,6 +258,7 @@ def read_flattened(payload: bytes | Mapping[str, object] | None, schema: Flatten
         last_commit=last_commit(source) if connector == "postgresql" else None,
         lsn=last_lsn(source) if connector == "postgresql" else None,
         commit=commit_of(source, snapshot=op == "r"),
+        marker=marker_of(source),
         at=time_of(source),
     )
 

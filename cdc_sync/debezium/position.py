@@ -8,6 +8,13 @@ from collections.abc import Mapping
 
 from cdc_sync.events import NO_POSITION, Commit, SourcePosition
 
+FIRST = ("first", "first_in_data_collection")
+LAST = ("last", "last_in_data_collection")
+READING = (*FIRST, "true", *LAST)
+"""What `source.snapshot` says of rows that a snapshot of the whole table read, and no incremental one.
+
+Source: Debezium, `SnapshotRecord`; a table's only row may be its first or its last one.
+"""
 _APPEND_ONLY = frozenset(("postgresql", "sqlserver", "oracle"))
 
 
@@ -40,6 +47,12 @@ def position_of(source: Mapping[str, object]) -> SourcePosition:
             return SourcePosition(kind="binlog", parts=(int(file_number[1]), pos, row or 0))
         case _:
             return NO_POSITION
+
+
+def marker_of(source: Mapping[str, object]) -> str:
+    """Return what a `source` block says of the snapshot that read the row, empty if nothing."""
+    marker = source.get("snapshot")
+    return marker if isinstance(marker, str) else ""
 
 
 def time_of(source: Mapping[str, object]) -> int | None:

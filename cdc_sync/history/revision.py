@@ -51,6 +51,7 @@ class Version:
         record_key: names of the record key's columns in that event, where rows are found by another, declared key.
         renamed_from: the table came under this name here, with its columns, their ids and its target; nothing of this
             history before counts any more. None elsewhere.
+        read_again: it is the first row of a snapshot that read the whole table again.
         began: when the source's log began anew since the version before, oldest first; see `incarnations`.
     """
 
@@ -70,6 +71,7 @@ class Version:
     renamed_to: TableId | None = None
     renamed_from: Former | None = None
     record_key: tuple[str, ...] | None = None
+    read_again: bool = False
     began: Began = ()
 
     @property

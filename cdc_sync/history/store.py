@@ -171,6 +171,7 @@ def version_to_text(version: Version) -> str:
             **({} if version.renamed_to is None else {"renamed_to": asdict(version.renamed_to)}),
             **({} if version.renamed_from is None else {"renamed_from": _former_to_json(version.renamed_from)}),
             **({} if version.record_key is None else {"record_key": list(version.record_key)}),
+            **({} if not version.read_again else {"read_again": True}),
             **({} if not version.began else {"log_began": list(version.began)}),
             "changes": [serde.change_to_json(change) for change in version.changes],
             "evidence": [serde.evidence_to_json(item) for item in version.evidence],
@@ -217,6 +218,7 @@ def _version_from_text(text: str, place: str) -> Version:
             renamed_to=TableId(**data["renamed_to"]) if "renamed_to" in data else None,
             renamed_from=_former_from_json(data["renamed_from"]) if "renamed_from" in data else None,
             record_key=tuple(data["record_key"]) if "record_key" in data else None,
+            read_again=data.get("read_again", False),
             began=tuple(data.get("log_began", ())),
         )
     except (KeyError, TypeError, ValueError) as error:

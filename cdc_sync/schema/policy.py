@@ -46,6 +46,9 @@ class Policy:
             `mark` says that the column needs a resync, and gives them NULL, or the constant default of the first
             event where nothing tells whether the column was added with it; `trust` takes that default, or NULL where
             there is none, for what they hold, and marks the rest; `pause` stops the table.
+        second_snapshot: a snapshot read the whole table again, and rows that were deleted meanwhile show in no event.
+            `mark` writes its rows and says that others may be gone at the source; `apply` also empties the target once
+            the snapshot is whole, and reads on from its first row; `pause` stops the table.
         rewrite_limit: the largest target, in bytes of its data files, that is rewritten without asking.
     """
 
@@ -64,6 +67,7 @@ class Policy:
     rename_table: Literal["stay", "follow", "pause"] = "stay"
     incompatible_types: IncompatibleTypes = "rewrite"
     unknown_values: Literal["mark", "trust", "pause"] = "mark"
+    second_snapshot: Literal["mark", "apply", "pause"] = "mark"
     rewrite_limit: int = 10 * 1024**3
 
 

@@ -11,6 +11,9 @@ KEY, VALUE, TOPIC, PARTITION, OFFSET, HEADERS = "key", "value", "topic", "partit
 OP, LSN, PROBLEM = "op", "lsn", "problem"
 """Of a converted event: operation, source LSN, and what is wrong with it, NULL if nothing is."""
 
+SNAPSHOT_EDGE = "snapshot_edge"
+"""Of a converted event, where asked for: it is the first or last row that a snapshot of the whole table read."""
+
 DELETED, CREATED = "deleted", "created"
 """Of a batch's row: the key's last event is a delete; its first event is no update, so no row has to be there."""
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from cdc_sync.debezium.conversions import WireColumn
 from cdc_sync.debezium.forms import Opaque
+from cdc_sync.debezium.position import FIRST, LAST
 from cdc_sync.schema.internal import Default, InternalSchema
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
 from cdc_sync.schema.types import DataType
@@ -30,6 +31,7 @@ from cdc_sync.spark.columns import (
     PARTITION,
     POSITION,
     PROBLEM,
+    SNAPSHOT_EDGE,
     VALUE,
     before_column,
     unchanged_column,
@@ -62,7 +64,7 @@ def convert(
         `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none), and
         `value_column(id)` for each head column: the values after the change, for deletes only the key's. With
         `decoding.keep_unchanged` also `position` and `unchanged_column(id)` for each column that can be left out; with
-        `decoding.images` also `has_before` and `before_column(id)`.
+        `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`.
     """
     frame = records
     for projection in _compiled(converters, head, decoding):
@@ -193,6 +195,9 @@ class _Compiler:
 
     def _asked_for(self) -> list[Column]:
         asked = []
+        if self._decoding.edges:
+            marker = self._by_form(lambda found: found.layout.source("snapshot"))
+            asked.append(F.coalesce(marker.isin(*FIRST, *LAST), F.lit(False)).alias(SNAPSHOT_EDGE))
         if self._decoding.keep_unchanged:
             asked.append(self._by_form(lambda found: self._position(found.layout.source_block())).alias(POSITION))
         if self._decoding.images:

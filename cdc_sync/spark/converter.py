@@ -67,6 +67,7 @@ class Decoding:
         max_bytes: larger values are not read, None for no limit.
         headers: registry ids may be in record headers.
         rows_begin: events before this position are of rows that a TRUNCATE took away, None if there are none such.
+        edges: tell the first and last rows of snapshots.
         began: when the source's log began anew under the table.
     """
 
@@ -80,4 +81,5 @@ class Decoding:
     max_bytes: int | None = None
     headers: bool = False
     rows_begin: SourcePosition | None = None
+    edges: bool = False
     began: Began = ()

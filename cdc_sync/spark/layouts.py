@@ -14,7 +14,7 @@ from cdc_sync.spark.conditions import all_of, any_or_false
 from cdc_sync.spark.position import avro_source_type, source_type
 
 CORRUPT = "__cdc_sync_corrupt"
-_ALWAYS_READ = ("db", "schema", "table", "lsn")
+_ALWAYS_READ = ("db", "schema", "table", "lsn", "snapshot")
 
 
 class Layout(Protocol):

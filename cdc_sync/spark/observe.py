@@ -13,6 +13,7 @@ from functools import cache
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from cdc_sync.debezium.position import FIRST, LAST, READING
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.incarnations import Began, Fall
 from cdc_sync.schema.internal import InternalSchema
@@ -28,7 +29,7 @@ from cdc_sync.spark.position import INCARNATION, KIND, PARTS, incarnation_of, li
 class Stretch:
     """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them.
 
-    A TRUNCATE is a stretch of its own; a log that begins anew begins one.
+    A TRUNCATE is a stretch of its own, and so are the rows of a snapshot; a log that begins anew begins one.
 
     Attributes:
         began: when the source's log began anew under the table, as far as the survey shows it.
@@ -128,7 +129,8 @@ def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
 def _of_event(began: tuple[tuple[TableId, Began], ...]) -> Projection:
     """Return place and digest, and what is told of the column `event`; the same for every range.
 
-    `is_event`, `op`, `table`, `position`; `at`, its time; `may_fall`, whether it may prove that the log began anew.
+    `is_event`, `op`, `table`, `position`; `at`, its time; `may_fall`, whether it may prove that the log began anew;
+    `reading`, whether a snapshot of the whole table read it, and `marker`, what it says of that.
     """
     source = F.col("event").getField("source")
     op = F.col("event").getField("op")
@@ -158,6 +160,8 @@ def _of_event(began: tuple[tuple[TableId, Began], ...]) -> Projection:
         position.alias("position"),
         source.getField("ts_ms").alias("at"),
         may_fall.alias("may_fall"),
+        F.coalesce(source.getField("snapshot").isin(*READING), F.lit(False)).alias("reading"),
+        source.getField("snapshot").alias("marker"),
     )
     return Projection((TOPIC, PARTITION, OFFSET, "digest", *told))
 
@@ -205,7 +209,13 @@ def _of_firsts() -> tuple[Projection, Column, Projection]:
     in_source_order = together.orderBy("position", PARTITION, OFFSET)
     empties = F.col(OP) == "t"
     incarnation = F.col("position").getField(INCARNATION)
-    same = F.struct("digest", "cuts_passed", incarnation.alias("incarnation"), empties.alias("empties"))
+    # The rows of one snapshot share a position, where the connector has one; else only the first one's marker tells.
+    has_place = F.size(F.col("position").getField(PARTS)) > 0
+    reading = F.when(F.col("reading") & has_place, F.col("position"))
+    begins_reading = F.col("marker").isin(*FIRST) & ~has_place
+    same = F.struct(
+        "digest", "cuts_passed", incarnation.alias("incarnation"), empties.alias("empties"), reading.alias("reading")
+    )
     place = F.struct(TOPIC, PARTITION, OFFSET)
     counts = F.when(F.col("within"), place)
     over_windows = (
@@ -218,6 +228,7 @@ def _of_firsts() -> tuple[Projection, Column, Projection]:
         F.count(counts).over(together).alias("count"),
     )
     begins = F.col("previous").isNull() | (F.col("previous") != F.col("same")) | empties
+    begins = begins | F.coalesce(begins_reading, F.lit(False))
     is_first = F.when(F.col("is_event"), begins & (F.col("position") <= F.col("last_within"))).otherwise(
         place == F.col("first")
     )
@@ -345,6 +356,13 @@ def seen_in_stream(records: DataFrame, events: EventReader, table: TableId, befo
     looked_at = _looked_at(records, events).where("is_event").where(_is_of(table))
     streamed = (F.col("op") != "r") & (F.col("position") < literal_position(before))
     return bool(looked_at.where(streamed).limit(1).collect())
+
+
+def has_ended(records: DataFrame, events: EventReader, table: TableId, snapshot: SourcePosition) -> bool:
+    """Return whether records show that a snapshot of the table is whole: its last row, or an event of the log."""
+    mine = _looked_at(records, events).where("is_event").where(_is_of(table))
+    last = (F.col("position") == literal_position(snapshot)) & F.col("marker").isin(*LAST)
+    return bool(mine.where(F.coalesce(last, F.lit(False)) | (F.col("op") != "r")).limit(1).collect())
 
 
 def _is_of(table: TableId) -> Column:

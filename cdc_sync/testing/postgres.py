@@ -146,15 +146,16 @@ class SourceTable:
             self.rows = []
             return self._write("t", None, None)
 
-    def snapshot(self) -> tuple[Record, ...]:
-        """Read all rows; they share one place in the log."""
+    def snapshot(self, *, incremental: bool = False) -> tuple[Record, ...]:
+        """Read all rows; they share one place in the log. An incremental one says so of each row."""
         lsn = self.wal.advance()
         last = len(self.rows) - 1
-        marks = {0: "first_in_data_collection", last: "last_in_data_collection"}
+        marks = {} if incremental else {0: "first_in_data_collection", last: "last_in_data_collection"}
+        between = "incremental" if incremental else "true"
         return tuple(
             record
             for index, row in enumerate(self.rows)
-            for record in self._write("r", None, row, lsn=lsn, snapshot=marks.get(index, "true"))
+            for record in self._write("r", None, row, lsn=lsn, snapshot=marks.get(index, between))
         )
 
     def add_column(self, added: ConnectSchema, *, initial: object = None) -> None:

@@ -80,7 +80,7 @@ def test_a_mark_goes_when_all_rows_have_arrived(shop: Callable[..., Shop]) -> No
     }
     it.answer(asked.signal, "STARTED")
     assert it.marks() == ["made"]
-    it.table.snapshot()
+    it.table.snapshot(incremental=True)
     it.answer(asked.signal, "TABLE_SCAN_COMPLETED", status="SUCCEEDED")
     assert it.marks() == ["made"]
     it.answer("another's", "COMPLETED")
@@ -116,7 +116,7 @@ def test_a_scan_counts_whose_signal_another_one_has_taken_the_place_of(shop: Cal
     )
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.other")
     assert it.marks() == ["made"], "neither the one from before nor another table's is ours"
-    it.table.snapshot()
+    it.table.snapshot(incremental=True)
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
     assert it.marks() == []
     assert_equal(it.lake, it.table)
@@ -146,7 +146,7 @@ def test_the_operator_may_do_it_all_by_hand(shop: Callable[..., Shop]) -> None:
     assert asked.statement is not None
     assert asked.statement.startswith(f"INSERT INTO <signal.data.collection> (id, type, data) VALUES ('{asked.signal}'")
     assert not asked.followed
-    it.table.snapshot()
+    it.table.snapshot(incremental=True)
     assert it.marks() == ["made"]
     assert it.ask(done=True).columns == ("made",)
     assert it.marks() == []

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from cdc_sync.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default, read_source, split
+from cdc_sync.debezium.position import FIRST
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.migrate.capabilities import ICEBERG
@@ -85,8 +86,11 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
     for event in in_source_order(seen):
         behind = history is not None and event.source.position > history.head.position
         empties = event.source.op == "t"
-        same = (event.known.digest, behind, empties, event.source.position.incarnation)
-        if (same != previous or empties) and event.source.position <= last:
+        position = event.source.position
+        reading = position if event.source.reading and position.parts else None
+        same = (event.known.digest, behind, empties, position.incarnation, reading)
+        begins = empties or (event.source.marker in FIRST and not position.parts)
+        if (same != previous or begins) and position <= last:
             found.append(event)
         previous = same
     return found
@@ -131,6 +135,8 @@ def sighting(event: Event, **changes: Any) -> Sighting:
         schema=schema,
         fingerprint=fingerprint,
         snapshot=event.source.snapshot,
+        reading=event.source.reading,
+        begins_reading=event.source.marker in FIRST,
         append_only=event.source.append_only,
         truncate=event.source.op == "t",
         holds_default=first_row_holds_default(schema, event.payload["after"] or {}),
