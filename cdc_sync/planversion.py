@@ -202,7 +202,7 @@ def _is_read_again(history: History, sighting: Sighting) -> bool:
     """
     if not sighting.reading:
         return False
-    known = {version.position for version in history.versions if version.snapshot}
+    known = {version.position for version in history.versions if version.snapshot or version.read_again}
     return sighting.position not in known if sighting.position.parts else sighting.begins_reading
 
 

@@ -117,10 +117,8 @@ class _InEffect:
     def of(history: History | None) -> _InEffect | None:
         if history is None:
             return None
-        head = history.shown.head
-        return _InEffect(
-            kafka=head.kafka, snapshot=head.snapshot, fingerprint=head.fingerprint, first=len(history.versions) == 1
-        )
+        look = history.look
+        return _InEffect(kafka=look.kafka, snapshot=look.snapshot, fingerprint=look.fingerprint, first=look.number == 1)
 
 
 def _was_streamed(context: Context, before: _InEffect | None, stretch: Stretch) -> bool:

@@ -73,6 +73,16 @@ class History:
         return next((version for version in reversed(self.versions) if version.renamed_from is not None), None)
 
     @property
+    def look(self) -> Version:
+        """The first version since which every event that showed one had the schema of the newest; often that itself."""
+        first = self.shown.head
+        for version in reversed(self.shown.versions):
+            if version.fingerprint != first.fingerprint:
+                break
+            first = version
+        return first
+
+    @property
     def began(self) -> Began:
         """When each incarnation of the source's log after the first began, as far as events showed it."""
         return tuple(at for version in self.versions for at in version.began)

@@ -99,9 +99,9 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
 def sightings(history: History | None, found: Sequence[Event], all_events: Iterable[Event]) -> list[Sighting]:
     """Turn stretches into sightings, as `cdc_sync.sightings` does with samples from Kafka."""
     everything = list(all_events)
-    head = history.head if history else None
-    before = (head.kafka, head.snapshot, head.fingerprint) if head else None
-    first = history is None or len(history.versions) == 1
+    look = history.look if history else None
+    before = (look.kafka, look.snapshot, look.fingerprint) if look else None
+    first = look is None or look.number == 1
     seen = []
     for event in in_source_order(found):
         schema, fingerprint = event.known.schema, event.known.fingerprint
