@@ -22,7 +22,7 @@ from cdc_sync.errors import RefusedError, WireError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.kafka import KafkaClient, Record
-from cdc_sync.resync import ALL_ROWS, Resync, ResyncAsked
+from cdc_sync.resync import Resync, ResyncAsked
 from cdc_sync.samples import read_sample
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.state import StateStore, TableStatus
@@ -121,12 +121,10 @@ def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> Res
     ends = _ends(kafka, status)
     for item in open_:
         store.save_resync(replace(item, ends=ends, failed=None))
-    last = open_[-1]
-    head = history.head.schema
-    names = tuple(name for id_, name in ((0, ALL_ROWS), *((c.id, c.name) for c in head.live)) if id_ in last.columns)
-    return ResyncAsked(
-        table=table, columns=names, signal=last.signal, topic=None, statement=None, followed=False, done=True
-    )
+    ended = {id_ for item in open_ for id_ in item.columns}
+    names = tuple(dict.fromkeys(mark.column for mark in status.needs_resync if mark.id in ended))
+    signal = open_[-1].signal
+    return ResyncAsked(table=table, columns=names, signal=signal, topic=None, statement=None, followed=False, done=True)
 
 
 def _ends(kafka: KafkaClient, status: TableStatus) -> Mapping[str, Mapping[int, int]]:
