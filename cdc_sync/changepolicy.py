@@ -120,14 +120,15 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
         return Refused(
             reason=f"column {doubtful[0]!r} is new or another one's new name, so it cannot be ignored without losing "
             "values, perhaps of a column that is wanted",
-            remedy="declare it under `renames` or `drops` of the table, or set policy.add_column: apply",
+            remedy="say what happened: `cdc-sync decide` with --rename OLD=NEW, or with --drop of the old one; or set "
+            "policy.add_column: apply and start the job again",
         )
     names = [seen.columns[index].name for index in alignment.added]
     in_key = [name for name in names if name in seen.key]
     if in_key:
         return Refused(
             reason=f"column {in_key[0]!r} is new and of the key, so it cannot be ignored",
-            remedy="set policy.add_column: apply",
+            remedy="set policy.add_column: apply and start the job again",
         )
     return _without(kept, frozenset(alignment.added), tuple(names))
 

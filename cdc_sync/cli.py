@@ -16,7 +16,8 @@ from cdc_sync import commands, log, output
 from cdc_sync.config import Config, Secret, load_config, redact
 from cdc_sync.deciding import Words
 from cdc_sync.demo import DemoSource
-from cdc_sync.errors import CdcSyncError
+from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.lostjvm import DEAD_JVM, is_of_a_dead_jvm
 from cdc_sync.reports import Plan, RunReport
 from cdc_sync.signals import INTERRUPTED, interruptible
 
@@ -369,6 +370,8 @@ def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], _Resul
         # The last door: nothing reaches the user as a bare traceback.
         message = f"Cannot go on: {type(error).__name__}: {error}; --verbose shows where, please report it"
         exit_code, cause = 1, error
+        if is_of_a_dead_jvm(error):
+            message, exit_code = DEAD_JVM, TransientError.exit_code
     else:
         if not quiet:
             output.show(value, as_json=style.as_json, secrets=secrets)

@@ -93,7 +93,8 @@ def decide(history: History, words: Words, paused_at: str | None, capabilities: 
         )
     news = list(words.renames.values())
     for name in (*news, *words.dropped):
-        if name in words.not_same or name in words.renames or (*news, *words.dropped).count(name) > 1:
+        twice = (*news, *words.dropped).count(name) > 1 or (name in words.dropped and name in words.renames)
+        if twice or name in words.not_same:
             raise RefusedError(f"Cannot decide about {table}: {name!r} is named twice; keep one of the two")
     late = {old: find_join(history, old, new) for old, new in words.renames.items()}
     for item in late.values():

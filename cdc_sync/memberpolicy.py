@@ -45,13 +45,13 @@ def wanted_members(column: str, before: DataType, seen: DataType, policy: Policy
         return Refused(
             reason=f"member {found.doubtful[0][1]!r} is new or another one's new name, so it cannot be ignored without "
             "losing values, perhaps of a member that is wanted",
-            remedy="set policy.add_column: apply",
+            remedy="set policy.add_column: apply and start the job again",
         )
     if found.doubtful and policy.unproven_rename == "pause":
         old, new = found.doubtful[0]
         return Refused(
             reason=f"it cannot be proven what happened to members: {old!r} is gone and {new!r} is new",
-            remedy="set policy.unproven_rename: add, which drops the one and adds the other",
+            remedy="set policy.unproven_rename: add, which drops the one and adds the other, and start the job again",
         )
     split = () if policy.drop_column == "keep" else tuple(dict.fromkeys(old for old, _ in found.doubtful))
     return WantedMembers(type=type_, kept=tuple(found.kept), ignored=tuple(found.ignored), split=split)

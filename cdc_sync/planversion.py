@@ -168,7 +168,7 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
     if alignment.conflicts:
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
-        return unproven(head.schema, seen, alignment)
+        return unproven(head.schema, seen, alignment, sighting.table)
     return _Aligned(alignment=alignment, facts=facts, read=read)
 
 
@@ -264,7 +264,7 @@ def _next_version(
         refused
         or (None if route.append or is_other else refused_key(changes, head.schema, after, sighting))
         or types.refused
-        or refused_change(changes, head.schema)
+        or refused_change(changes, head.schema, sighting.table)
     )
     if refused is not None:
         return refused

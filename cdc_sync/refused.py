@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from cdc_sync.debezium.conversions import WireUnsupported
+from cdc_sync.events import TableId
 from cdc_sync.migrate.capabilities import Capabilities, can_compare
 from cdc_sync.migrate.modes import taken_name
 from cdc_sync.naming import Route
 from cdc_sync.schema.alignment import Alignment
-from cdc_sync.schema.changes import AddColumn, ChangePrimaryKey, RenameColumn, SchemaChange, UpdateColumnType
+from cdc_sync.schema.changes import (
+    AddColumn,
+    ChangePrimaryKey,
+    DropColumn,
+    RenameColumn,
+    SchemaChange,
+    UpdateColumnType,
+)
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
@@ -154,17 +163,18 @@ def _moved(what: str, sighting: Sighting) -> Refused:
     )
 
 
-def refused_change(changes: tuple[SchemaChange, ...], before: InternalSchema) -> Refused | None:
+def refused_change(changes: tuple[SchemaChange, ...], before: InternalSchema, table: TableId) -> Refused | None:
     """Refuse what would make two columns of one name."""
+    gone = {change.column.id for change in changes if isinstance(change, DropColumn)}
+    kept = {column.name for column in before.columns if column.retired and column.id not in gone}
     for change in changes:
         match change:
-            case AddColumn(column=column) if before.find(column.name) is not None and any(
-                other.retired and other.name == column.name for other in before.columns
-            ):
+            case AddColumn(column=column) if column.name in kept:
                 return Refused(
                     reason=f"the new column {column.name!r} has the name of a column that is kept although the "
                     "source no longer has it",
-                    remedy=f"declare drops: [{column.name}] for the table",
+                    remedy=f"{_decide(table, '--drop', column.name)} lets the kept one go, with its data; if it is the "
+                    f"same column again, {_decide(table, '--rename', f'{column.name}={column.name}')} fills it again",
                 )
             case _:
                 continue
@@ -223,7 +233,7 @@ def recreated_before() -> Refused:
     )
 
 
-def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment) -> Refused:
+def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, table: TableId) -> Refused:
     """Refuse a change that nothing proves, with everything it may have been."""
     texts = []
     for case in alignment.unproven:
@@ -233,8 +243,27 @@ def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment)
         texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
     return Refused(
         reason=_bounded("it cannot be proven what happened to columns: " + " | ".join(texts)),
-        remedy="declare it under `renames` or `drops` of the table, or set policy.unproven_rename: add",
+        remedy=_say_what_happened(before, seen, alignment, table),
     )
+
+
+def _say_what_happened(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, table: TableId) -> str:
+    gone = [before.column(id_).name for case in alignment.unproven for id_ in case.vanished]
+    new = [seen.columns[index].name for case in alignment.unproven for index in case.appeared]
+    if again := [name for name in gone if name in new]:
+        names = " or ".join(again)
+        drop = f"{_decide(table, '--drop', 'NAME')} for each column that was dropped and added again, {names}"
+        return f"{drop}; perhaps for more than one"
+    ways = [_decide(table, "--rename", f"{gone[0]}={new[0]}")] if gone and new else []
+    ways.append(_decide(table, "--drop", gone[0]) if gone else _decide(table, "--not-same", new[0]))
+    more = ", for each column" if max(len(gone), len(new)) > 1 else ""
+    said = f"say what happened: {' or '.join(ways)}{more}"
+    return f"{said}; or set policy.unproven_rename: add and start the job again"
+
+
+def _decide(table: TableId, option: str, value: str) -> str:
+    """Write a command that can be pasted into a shell."""
+    return f"`cdc-sync decide CONFIG {shlex.quote(str(table))} {option} {shlex.quote(value)}`"
 
 
 def _bounded(reason: str) -> str:

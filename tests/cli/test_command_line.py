@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
 from typer.testing import CliRunner
 
 from cdc_sync import commands, output
@@ -203,6 +204,32 @@ def test_an_unexpected_failure_is_one_line_without_secrets(
     assert ran.err == (
         "cdc-sync: Cannot go on: KeyError: '${file:PASSWORD}\\nand more'; --verbose shows where, please report it\n"
     ).replace("PASSWORD", f"{config.parent}/password")
+
+
+def test_a_jvm_that_has_ended_is_said_to_have(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+        nobody = JavaGateway(gateway_parameters=GatewayParameters(port=9))
+        return nobody.jvm.java.lang.System.currentTimeMillis()
+
+    monkeypatch.setattr(commands, "run", run)
+
+    ran = cdc_sync("run", config)
+
+    assert ran.exit_code == 4
+    assert ran.err.startswith("cdc-sync: Cannot go on: the JVM that Spark runs in has ended")
+    assert "report it" not in ran.err
+
+
+def test_another_connection_that_is_refused_is_not_taken_for_the_jvm(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, ConnectionRefusedError("no"))
+
+    ran = cdc_sync("run", config)
+
+    assert (ran.exit_code, "ConnectionRefusedError: no" in ran.err) == (1, True)
 
 
 def test_verbose_shows_where_an_error_came_from_without_secrets(
