@@ -43,6 +43,8 @@ _NEED_PYSPARK = (
     "faults",
     "corpus/test_corpus.py",
     "corpus/test_formats.py",
+    "cli/test_command_line.py",
+    "cli/test_rollback.py",
     "test_bounds.py",
     "test_gaps.py",
     "verify/test_captures.py",
