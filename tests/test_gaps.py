@@ -59,6 +59,7 @@ class Reader(TableReading):
                 passed=lambda _, marker: self.remembered.get(marker, {}),
             ),
             config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
+            stop=threading.Event(),
         )
         route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
         super().__init__(context, route)
@@ -68,6 +69,9 @@ class Reader(TableReading):
         pass
 
     def audit(self) -> None:
+        pass
+
+    def apply_snapshot(self) -> None:
         pass
 
     def advance_known(self, step: tuple[OffsetRange, ...]) -> bool:
