@@ -14,7 +14,7 @@ from cdc_sync.incarnations import Reached
 from cdc_sync.spark.columns import OFFSET, PARTITION, TOPIC
 from cdc_sync.spark.conditions import first_of, names_table
 from cdc_sync.spark.kept import Projection
-from cdc_sync.spark.position import INCARNATION, KIND, PARTS, literal_position
+from cdc_sync.spark.position import INCARNATION, KIND, PARTS, POSITION_TYPE, literal_position
 
 Before: TypeAlias = Mapping[TableId, Mapping[tuple[str, int], Reached]]
 """What each partition has come to before the records that are looked at."""
@@ -39,9 +39,7 @@ def _reached_before(before: Before) -> Column:
         for table, places in before.items()
         for (topic, partition), reached in places.items()
     ]
-    nothing = F.lit(None).cast(
-        "struct<position: struct<incarnation: int, kind: string, parts: array<bigint>>, latest: bigint, last: bigint>"
-    )
+    nothing = F.lit(None).cast(f"struct<position: {POSITION_TYPE.simpleString()}, latest: bigint, last: bigint>")
     return first_of(known).otherwise(nothing) if known else nothing
 
 

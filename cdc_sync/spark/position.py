@@ -13,6 +13,16 @@ from cdc_sync.incarnations import Began
 INCARNATION, KIND, PARTS = "incarnation", "kind", "parts"
 
 
+POSITION_TYPE = T.StructType(
+    [
+        T.StructField(INCARNATION, T.IntegerType()),
+        T.StructField(KIND, T.StringType()),
+        T.StructField(PARTS, T.ArrayType(T.LongType())),
+    ]
+)
+"""What `position_of` returns; its parts sort in this order."""
+
+
 def source_type() -> T.StructType:
     """Return the members of the `source` block that tell table, position and snapshot, for all connectors."""
     text, number = T.StringType(), T.LongType()

@@ -47,8 +47,8 @@ def test_a_failover_is_followed_and_marked(produce: Produce, pipeline: NewPipeli
         assert isinstance(context.target, MemoryTarget)
         rows = context.target.rows(sync.route.target)
         (status,) = StateStore(config.pipeline.root).tables()
-        assert [mark.column for mark in status.needs_resync] == [ALL_ROWS]
-        assert commands.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS,)
+        assert [mark.column for mark in status.needs_resync] == [ALL_ROWS, "num", "x"]
+        assert commands.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS, "num", "x")
         job.catch_up()
         sync.follow_resyncs(context.notifications.follow(context.state, sync.table))
         (status,) = StateStore(config.pipeline.root).tables()

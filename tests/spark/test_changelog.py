@@ -19,6 +19,7 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT64, STRING
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog, position_text, whole_before
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, unchanged_column
+from cdc_sync.spark.position import POSITION_TYPE
 
 pytestmark = pytest.mark.spark
 
@@ -37,16 +38,7 @@ FIELDS = [
     T.StructField(PARTITION, T.IntegerType()),
     T.StructField(OFFSET, T.LongType()),
     T.StructField(OP, T.StringType()),
-    T.StructField(
-        POSITION,
-        T.StructType(
-            [
-                T.StructField("incarnation", T.IntegerType()),
-                T.StructField("kind", T.StringType()),
-                T.StructField("parts", T.ArrayType(T.LongType())),
-            ]
-        ),
-    ),
+    T.StructField(POSITION, POSITION_TYPE),
     T.StructField(TS, T.LongType()),
     T.StructField(HAS_BEFORE, T.BooleanType()),
     T.StructField(WHOLE_BEFORE, T.BooleanType()),

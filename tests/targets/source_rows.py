@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT32, INT64, STRING, BinaryType, ListType
 from cdc_sync.spark.columns import OFFSET, OP, PARTITION, POSITION, unchanged_column, value_column
+from cdc_sync.spark.position import POSITION_TYPE
 from cdc_sync.spark.types import to_spark
 
 ID, N, TEXT, DATA, TAGS = 1, 2, 3, 4, 5
@@ -121,10 +122,7 @@ _EVENT = T.StructType(
         T.StructField(OP, T.StringType()),
         *(T.StructField(value_column(c.id), to_spark(c.type)) for c in SCHEMA.columns),
         *(T.StructField(unchanged_column(id_), T.BooleanType(), False) for id_ in LARGE),
-        T.StructField(
-            POSITION,
-            T.StructType([T.StructField("kind", T.StringType()), T.StructField("parts", T.ArrayType(T.LongType()))]),
-        ),
+        T.StructField(POSITION, POSITION_TYPE),
     ]
 )
 
@@ -138,7 +136,7 @@ def converted(session: SparkSession, events: Sequence[Event]) -> DataFrame:
             event.op,
             *(event.row.get(column.id) for column in SCHEMA.columns),
             *(event.op != "d" and id_ not in event.row for id_ in LARGE),
-            ("postgresql", [7, event.position]) if event.position else ("none", []),
+            (0, "postgresql", [7, event.position]) if event.position else (0, "none", []),
         )
         for event in events
     ]

@@ -17,6 +17,7 @@ from cdc_sync.schema.internal import Column, InternalSchema
 from cdc_sync.schema.types import INT32, INT64, STRING
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, value_column
+from cdc_sync.spark.position import POSITION_TYPE
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import Batch, Target
 from cdc_sync.testing.history import version
@@ -29,12 +30,11 @@ LABELS = [name for name, _ in METADATA]
 
 def write(lake: Lake, schema: InternalSchema, first: int, *events: Mapping[str, Any], whole: bool = False) -> None:
     """Append events from an offset on, the marker says so; `whole` is whether deletes hold more than the key."""
-    position = T.StructType([T.StructField("kind", T.StringType()), T.StructField("parts", T.ArrayType(T.LongType()))])
     fields = [
         T.StructField(PARTITION, T.IntegerType()),
         T.StructField(OFFSET, T.LongType()),
         T.StructField(OP, T.StringType()),
-        T.StructField(POSITION, position),
+        T.StructField(POSITION, POSITION_TYPE),
         T.StructField(TS, T.LongType()),
         T.StructField(HAS_BEFORE, T.BooleanType()),
         T.StructField(WHOLE_BEFORE, T.BooleanType()),
@@ -43,7 +43,7 @@ def write(lake: Lake, schema: InternalSchema, first: int, *events: Mapping[str, 
     ]
     rows = [
         (
-            *(0, offset, event["op"], ("postgresql", [offset, offset + 1]), 0, event["op"] == "d", whole),
+            *(0, offset, event["op"], (0, "postgresql", [offset, offset + 1]), 0, event["op"] == "d", whole),
             *(
                 event.get(column.name) if event["op"] != "d" or column.name == "id" else None
                 for column in schema.columns
