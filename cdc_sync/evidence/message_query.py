@@ -23,7 +23,7 @@ _PLAIN = frozenset(
 
 _NO_COLUMNS = frozenset(
     (
-        *("ALTER", "OWNER", "REPLICA", "ENABLE", "DISABLE", "CLUSTER", "RESET", "INHERIT", "NO", "VALIDATE", "FORCE"),
+        *("OWNER", "REPLICA", "ENABLE", "DISABLE", "CLUSTER", "RESET", "INHERIT", "NO", "VALIDATE", "FORCE"),
         *("ATTACH", "DETACH", "OF", "NOT"),
     )
 )
@@ -61,7 +61,7 @@ def alterations(query: str) -> tuple[Alteration, ...] | None:
     """Return all ALTER TABLE statements of a text in order; None if it may do more than it shows, or is not read."""
     try:
         tokens = Postgres().tokenize(query)
-        return tuple(_alterations(tokens))
+        return tuple(_alterations(query, tokens))
     except (SqlglotError, _NotPlain):
         return None
 
@@ -113,11 +113,11 @@ class _NotPlain(Exception):
     """The text may do more than it shows."""
 
 
-def _alterations(tokens: list[Token]) -> Iterator[Alteration]:
+def _alterations(query: str, tokens: list[Token]) -> Iterator[Alteration]:
     for statement in _split(tokens, TokenType.SEMICOLON):
         if not statement:
             continue
-        words = _Words(statement)
+        words = _Words(query, statement)
         if words.peek() not in _PLAIN or any(
             token.token_type in (TokenType.COMMAND, TokenType.SELECT) for token in statement
         ):
@@ -160,11 +160,11 @@ def _alter_table(words: _Words) -> Alteration:
     perhaps: set[str] = set()
     retyped: set[tuple[str, bool]] = set()
     stated: list[tuple[str, Stated]] = []
-    for clause in _split(words.rest(), TokenType.COMMA):
-        if found := _retyping(_Words(clause)):
-            retyped.add(found)
+    for clause in words.clauses():
+        if clause.take("ALTER"):
+            retyped |= _retyping(clause)
         else:
-            stated += _clause(_Words(clause), added, perhaps)
+            stated += _clause(clause, added, perhaps)
     return Alteration(
         schema=schema,
         table=table,
@@ -175,21 +175,19 @@ def _alter_table(words: _Words) -> Alteration:
     )
 
 
-def _retyping(words: _Words) -> tuple[str, bool] | None:
-    """Return what ALTER COLUMN … TYPE names and whether it has a USING, None for other clauses."""
-    if not words.take("ALTER"):
-        return None
+def _retyping(words: _Words) -> set[tuple[str, bool]]:
+    """Return what ALTER COLUMN … TYPE names and whether it has a USING, nothing for other clauses."""
     words.take("COLUMN")
     name = words.name()
     words.take("SET", "DATA")
     if not words.take("TYPE"):
-        return None
+        return set()
     depth = 0
     for token in words.rest():
         depth += (token.text == "(") - (token.text == ")") if _is_sign(token) else 0
         if depth == 0 and token.token_type is TokenType.USING:
-            return name, True
-    return name, False
+            return {(name, True)}
+    return {(name, False)}
 
 
 def _rename(words: _Words, schema: str | None, table: str) -> Alteration:
@@ -219,8 +217,7 @@ def _clause(words: _Words, added: set[str], perhaps: set[str]) -> Iterator[tuple
         names = perhaps if words.take("IF", "NOT", "EXISTS") else added
         name = words.name()
         names.add(name)
-        definition = words.rest()
-        yield name, stated_default([_part(token) for token in definition], " ".join(item.text for item in definition))
+        yield name, stated_default([_part(token) for token in words.rest()], words.written())
     elif not (words.take("DROP") or words.take("SET")) and words.peek() not in _NO_COLUMNS:
         raise _NotPlain
 
@@ -256,7 +253,8 @@ def _is_sign(token: Token) -> bool:
 class _Words:
     """Reads tokens from left to right; quoted names are never key words."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, query: str, tokens: list[Token]) -> None:
+        self._query = query
         self._tokens = tokens
         self._place = 0
 
@@ -289,3 +287,12 @@ class _Words:
 
     def rest(self) -> list[Token]:
         return self._tokens[self._place :]
+
+    def clauses(self) -> list[_Words]:
+        """Return the rest by its commas."""
+        return [_Words(self._query, clause) for clause in _split(self.rest(), TokenType.COMMA)]
+
+    def written(self) -> str:
+        """Return the rest as it stands in the text, on one line."""
+        rest = self.rest()
+        return " ".join(self._query[rest[0].start : rest[-1].end + 1].split()) if rest else ""

@@ -294,13 +294,18 @@ def test_behind_every_statement_the_messages_say_what_the_catalogue_says(source:
 UNSEEN = "it was added with a default that no event shows"
 
 
+def unsaid(definition: str) -> Unknown:
+    return Unknown(reason=f"it was added as `{definition}`, which does not say it")
+
+
 def unfilled(shown: str) -> Unknown:
     return Unknown(reason=f"the source's catalogue has {shown} for them, which no target's column can be filled with")
 
 
 ADDED: tuple[tuple[str, DataType, InitialValue | None], ...] = (
     # what is added, as which type a target has it, and what the messages say of rows that were there
-    ("int", INT32, None),
+    ("int", INT32, Known(value=None)),
+    ("int not null default 5, alter id type bigint", INT32, Known(value=5)),
     ("int default 5", INT32, Known(value=5)),
     ("bigint not null default -9000000000", INT64, Known(value=-9000000000)),
     ("boolean default false", BOOLEAN, Known(value=False)),
@@ -323,11 +328,11 @@ ADDED: tuple[tuple[str, DataType, InitialValue | None], ...] = (
     ("timestamp default '2020-02-03 04:05:06.000007'", TIMESTAMP, Known(value="2020-02-03T04:05:06.000007")),
     ("timestamptz default '2020-02-03 04:05:06+05:30'", TIMESTAMP_TZ, Known(value="2020-02-02T22:35:06Z")),
     ("positive", INT32, Unknown(reason=UNSEEN)),
-    ("positive default 4", INT32, Unknown(reason=UNSEEN)),
-    ("int generated always as identity", INT32, Unknown(reason=UNSEEN)),
-    ("uuid default gen_random_uuid()", STRING, Unknown(reason=UNSEEN)),
-    ("timestamptz default clock_timestamp()", TIMESTAMP_TZ, Unknown(reason=UNSEEN)),
-    ("text default repeat('x', 10001)", STRING, Unknown(reason=UNSEEN)),
+    ("positive default 4", INT32, Known(value=4)),
+    ("int generated always as identity", INT32, unsaid("int generated always as identity")),
+    ("uuid default gen_random_uuid()", STRING, unsaid("uuid default gen_random_uuid()")),
+    ("timestamptz default clock_timestamp()", TIMESTAMP_TZ, unsaid("timestamptz default clock_timestamp()")),
+    ("text default repeat('x', 10001)", STRING, unfilled("a long value")),
     ("int[] default '{1,2}'", ListType(element_id=0, element=INT32), unfilled("[1, 2]")),
     ("double precision default 'Infinity'", FLOAT64, unfilled('"Infinity"')),
     ("numeric(12,4) default 'NaN'", DecimalType(precision=12, scale=4), unfilled('"NaN"')),
@@ -385,6 +390,22 @@ def test_the_moment_of_now_is_told(source: Source) -> None:
 
     (truth,) = source.connection.execute("select at from public.t").fetchone()
     assert told == Known(value=shown(truth))
+
+
+def test_what_a_block_did_is_told_by_the_file_that_has_the_rows(source: Source) -> None:
+    """Its text tells nothing."""
+    apply(source.dsn, install_sql())
+    source.run("create table public.t (id int)", "insert into public.t values (1)")
+    source.run("do $$ begin alter table t add column n int; end $$", "alter table t alter n set default 5")
+    block = "alter table t add m int default 5; alter table t alter m drop default; alter table t alter id type bigint"
+    source.run(f"do $$ begin {block}; end $$")
+    log, table = source.read(), TableId(database=source.name, schema="public", table="t")
+    last = log.of(table)[-1].position
+
+    told = [told_initial([log], table, last, ObservedColumn(name=name, type=INT32, default=5)) for name in "nm"]
+
+    assert source.connection.execute("select n, m from public.t").fetchone() == (None, 5)
+    assert told == [Known(value=None), Known(value=5)]
 
 
 def test_who_changes_a_table_needs_no_rights_of_ours(source: Source) -> None:
