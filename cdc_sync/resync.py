@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from cdc_sync.errors import HistoryError
@@ -101,10 +102,25 @@ class ResyncAsked:
     done: bool = False
 
 
+_NONE: Mapping[int, int] = MappingProxyType({})
+
+
 def marks(
-    history: History, unconverted: Iterable[Unconverted], resyncs: Sequence[Resync], progress: Progress | None
+    history: History,
+    unconverted: Iterable[Unconverted],
+    resyncs: Sequence[Resync],
+    progress: Progress | None,
+    replaced: Mapping[int, int] = _NONE,
 ) -> tuple[Mark, ...]:
-    """Return the marks of a table that stand, in the order of versions and columns."""
+    """Return the marks of a table that stand, in the order of versions and columns.
+
+    Args:
+        history: the table's.
+        unconverted: what rewrites had no place for.
+        resyncs: what the operator asked for.
+        progress: the target's.
+        replaced: columns in which a NULL arrived as the default, see `replacednulls`.
+    """
     head = history.head.schema
     live = {0: ALL_ROWS, **{column.id: column.name for column in head.live}}
     done = [item for item in resyncs if item.is_done(progress)]
@@ -120,7 +136,14 @@ def marks(
         if any(version <= item.version and id_ in item.columns for item in done):
             continue
         found.append(Mark(column=live[id_], id=id_, version=version, reason=reason))
-    return tuple(found)
+    for id_, version in sorted(replaced.items()):
+        is_read = any(version <= item.version and id_ in item.columns for item in done)
+        if version > 0 and id_ in live and not is_read:
+            found.append(Mark(column=live[id_], id=id_, version=version, reason=_REPLACED))
+    return tuple(sorted(found, key=lambda mark: mark.version))
+
+
+_REPLACED = "a NULL in it arrived as its default until this version, and reads so"
 
 
 def _of_history(history: History) -> Iterator[tuple[int, str, str]]:

@@ -72,6 +72,7 @@ class TableStatus:
         paused_at: the record it stands before, as topic[partition]@offset.
         counts: what was not applied, by kind, since the table's beginning.
         needs_resync: columns whose values in some rows no event tells.
+        replaced_nulls: ids of columns in which a NULL arrived as the default, and until when; see `replacednulls`.
     """
 
     table: TableId
@@ -85,6 +86,7 @@ class TableStatus:
     counts: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     needs_resync: tuple[Mark, ...] = ()
+    replaced_nulls: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -429,6 +431,7 @@ def _parse_status(text: str, path: str) -> TableStatus:
                 "offsets": with_number_keys(data["offsets"]),
                 "warnings": tuple(data["warnings"]),
                 "needs_resync": tuple(Mark(**item) for item in data.get("needs_resync", ())),
+                "replaced_nulls": {int(id_): at for id_, at in data.get("replaced_nulls", {}).items()},
             }
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

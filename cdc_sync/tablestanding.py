@@ -13,12 +13,14 @@ from cdc_sync.history.revision import Version
 from cdc_sync.history.warned import warnings_of
 from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
+from cdc_sync.replacednulls import ONGOING
 from cdc_sync.resync import Mark, Resync, marks
 from cdc_sync.rewritestate import Unconverted
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.state import StateStore, TableState, TableStatus
 from cdc_sync.stops import Pause
 from cdc_sync.wording import dropped_text
+
+_REPLACED_NULL = " arrives as the column's default"
 
 
 class TableStanding:
@@ -49,6 +51,7 @@ class TableStanding:
         self._unconverted: dict[int, Unconverted] = {}
         self._resyncs: tuple[Resync, ...] = ()
         self._shown_marks: tuple[Mark, ...] = ()
+        self._replaced_nulls: Mapping[int, int] = {}
 
     @property
     def table(self) -> TableId:
@@ -98,6 +101,7 @@ class TableStanding:
         self._counts = dict(before.counts) if before is not None else {}
         self._shown_marks = before.needs_resync if before is not None else ()
         self._told_before = before.offsets if before is not None else {}
+        self._replaced_nulls = before.replaced_nulls if before is not None else {}
         self._unconverted.clear()
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
@@ -123,13 +127,16 @@ class TableStanding:
         for name, number in found.counts.items():
             self._counts[f"values of {name!r} that version {found.version} has no place for"] = number
 
-    def _warn_of_replaced_null(self, schema: InternalSchema) -> None:
-        names = [column.name for column in schema.live if column.optional and column.default is not None]
+    def _warn_of_replaced_null(self) -> None:
+        live = self.history.head.schema.live if self.history is not None else ()
+        names = [column.name for column in live if self._replaced_nulls.get(column.id) == ONGOING]
+        text = (
+            f"a NULL in {', '.join(names)}{_REPLACED_NULL}; set "
+            "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
+        )
+        self._warnings = tuple(it for it in self._warnings if it == text or _REPLACED_NULL not in it)
         if names:
-            self._warn(
-                f"a NULL in {', '.join(names)} arrives as the column's default; set "
-                "value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: pause"
-            )
+            self._warn(text)
 
     def _warn(self, text: str) -> bool:
         """Keep a warning, the same text once; return whether it is a new one."""
@@ -165,7 +172,9 @@ class TableStanding:
     def _marks(self) -> tuple[Mark, ...]:
         if self.history is None:
             return ()
-        return marks(self.history, self._unconverted.values(), self._resyncs, self.progress)
+        # A changelog's rows are what the events said.
+        replaced = {} if self.route.append else self._replaced_nulls
+        return marks(self.history, self._unconverted.values(), self._resyncs, self.progress, replaced)
 
     def _end_in_words(self, end: Version) -> str:
         """Say since when the source table is gone, who says so, and what became of the target."""
@@ -193,6 +202,7 @@ class TableStanding:
             else "running"
         )
         self._shown_marks = self._marks()
+        self._warn_of_replaced_null()
         self._state.save(
             TableStatus(
                 table=self.table,
@@ -207,5 +217,6 @@ class TableStanding:
                 warnings=self.warnings,
                 counts=self._counts,
                 needs_resync=self._shown_marks,
+                replaced_nulls=self._replaced_nulls,
             )
         )

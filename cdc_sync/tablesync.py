@@ -23,6 +23,7 @@ from cdc_sync.migrate.modes import mode_remedy
 from cdc_sync.naming import Join, Route
 from cdc_sync.patience import Patience
 from cdc_sync.plan import Refusal, TablePlan, Waiting
+from cdc_sync.replacednulls import noted, shown_defaults
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import flattened_before, moment_of, sightings_of
 from cdc_sync.spark.converter import Converter
@@ -568,8 +569,14 @@ class TableSync(TableDropping):
         self._keeps_unchanged = self._keeps_unchanged or outcome.left_out
         if outcome.unknown_values:
             self._count("values unknown, NULL stored", outcome.unknown_values)
-        if outcome.replaces_null:
-            self._warn_of_replaced_null(plan.head.schema)
+        if outcome.out_of_range:
+            self._count("values out of range, NULL stored", outcome.out_of_range)
+        self._replaced_nulls = noted(
+            self._replaced_nulls,
+            shown_defaults(plan.converters),
+            replaces=outcome.replaces_null,
+            version=plan.head.number,
+        )
         if outcome.stop is not None:
             self.refuse(outcome.stop)
         self.save_status()

@@ -32,7 +32,7 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, PROBLEM, SNAPSHOT_EDGE
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.conditions import by_partition
 from cdc_sync.spark.converter import Converter, Decoding
@@ -61,6 +61,8 @@ class WritePlan:
         require_links: a create that takes values over from a row that is not found is not written.
         keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
         columns_since: the last version that joined or rewrote columns, 0 if none did.
+        counts_out_of_range: values that become NULL for being out of range are counted; without it, the first one is
+            met as a problem.
     """
 
     table: TableId
@@ -75,6 +77,7 @@ class WritePlan:
     follow_keys: bool = False
     require_links: bool = True
     columns_since: int = 0
+    counts_out_of_range: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -92,16 +95,18 @@ class Outcome:
     """What came of a write; no `progress` means: nothing was written, survey the range first.
 
     Attributes:
-        replaces_null: the events show that the connector sends a NULL as its column's default.
+        replaces_null: whether the connector sends a NULL as its column's default, None if no event tells.
         left_out: events left unchanged values out, so later ones may too.
+        out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
         unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
     """
 
     progress: Progress | None
     stop: Pause | None = None
-    replaces_null: bool = False
+    replaces_null: bool | None = None
     left_out: bool = False
     unknown_values: int = 0
+    out_of_range: int = 0
     appended: bool = False
     tried_append: bool = False
 
@@ -146,7 +151,8 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
     empty = plan.progress is None
     by_key = plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
     append = by_key and not plan.keep_unchanged and (empty or (plan.may_append and _may_append(context, plan, last)))
-    replaces_null = any(source.null_is_default for source in last.values() if source)
+    told = {source.null_is_default for source in last.values() if source}
+    replaces_null = True in told or (False if False in told else None)
     try:
         outcome = _attempt(context, plan, bounds=highest_lsns(last), append=append, empty=empty)
         return replace(outcome, replaces_null=replaces_null)
@@ -156,6 +162,8 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
             return replace(outcome, tried_append=True)
         if found.problem in NO_ROWS or found.problem == SNAPSHOT_EDGE:
             return Outcome(progress=None)
+        if found.problem == OUT_OF_RANGE:
+            return write_range(context, replace(plan, counts_out_of_range=True))
         if found.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
         if found.problem == UNKNOWN_VALUE and not plan.follow_keys:
@@ -253,7 +261,19 @@ def _attempt(
         mode="append" if append else "merge",
         seconds=round(time.monotonic() - started, 3),
     )
-    return Outcome(progress=progress, appended=append, tried_append=append, unknown_values=unknown)
+    return Outcome(
+        progress=progress,
+        appended=append,
+        tried_append=append,
+        unknown_values=unknown,
+        out_of_range=_count_out_of_range(context, plan) if plan.counts_out_of_range else 0,
+    )
+
+
+def _count_out_of_range(context: Context, plan: WritePlan) -> int:
+    """Count the events of a write in which a value became NULL."""
+    events = converted_events(context, replace(plan, counts_out_of_range=False))
+    return events.where(F.col(PROBLEM).isNull() & F.col(OUT_OF_RANGE)).count()
 
 
 def _keeping(context: Context, plan: WritePlan) -> Keeping:
@@ -313,7 +333,13 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
     )
     bound = truncated.bound if truncated else None
-    return replace(found, rows_begin=bound, edges=not plan.exact, began=context.began.get(plan.table, ()))
+    return replace(
+        found,
+        rows_begin=bound,
+        edges=not plan.exact,
+        tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
+        began=context.began.get(plan.table, ()),
+    )
 
 
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
@@ -322,6 +348,8 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: boo
     if not plan.exact:
         # Whether the table is read again only a survey can tell.
         problem = F.coalesce(problem, F.when(F.col(SNAPSHOT_EDGE), F.lit(SNAPSHOT_EDGE)))
+    if plan.route.policy.out_of_range == "null" and not plan.counts_out_of_range:
+        problem = F.coalesce(problem, F.when(F.col(OUT_OF_RANGE), F.lit(OUT_OF_RANGE)))
     if bounds:
         problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
     if append:
@@ -347,8 +375,8 @@ def _problem_in(error: Exception) -> str | None:
 
 def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
-    # What is left out is no problem to inspect for; a range without any comes out the same.
-    plan = replace(plan, keep_unchanged=True)
+    # What is left out, or out of range, is no problem to inspect for; a range without any comes out the same.
+    plan = replace(plan, keep_unchanged=True, counts_out_of_range=plan.route.policy.out_of_range == "null")
     converted = converted_events(context, plan)
     found = inspect(converted)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):

@@ -19,6 +19,7 @@ PURE = (
     "cdc_sync.planversion",
     "cdc_sync.evidence",
     "cdc_sync.refused",
+    "cdc_sync.replacednulls",
     "cdc_sync.typechanges",
     "cdc_sync.sighting",
     "cdc_sync.readings",

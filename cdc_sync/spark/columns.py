@@ -14,6 +14,9 @@ OP, LSN, PROBLEM = "op", "lsn", "problem"
 SNAPSHOT_EDGE = "snapshot_edge"
 """Of a converted event, where asked for: it is the first or last row that a snapshot of the whole table read."""
 
+OUT_OF_RANGE = "out_of_range"
+"""Of a converted event, where asked for: a value of it becomes NULL for being out of range."""
+
 DELETED, CREATED = "deleted", "created"
 """Of a batch's row: the key's last event is a delete; its first event is no update, so no row has to be there."""
 

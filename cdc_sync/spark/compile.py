@@ -28,6 +28,7 @@ from cdc_sync.spark.columns import (
     LSN,
     OFFSET,
     OP,
+    OUT_OF_RANGE,
     PARTITION,
     POSITION,
     PROBLEM,
@@ -44,7 +45,7 @@ from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
-from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, problem_of, whole_before_of
+from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, becomes_null_of, problem_of, whole_before_of
 from cdc_sync.spark.recognise import matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
 
@@ -64,7 +65,8 @@ def convert(
         `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none), and
         `value_column(id)` for each head column: the values after the change, for deletes only the key's. With
         `decoding.keep_unchanged` also `position` and `unchanged_column(id)` for each column that can be left out; with
-        `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`.
+        `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`,
+        and with `decoding.tell_out_of_range` also `out_of_range`.
     """
     frame = records
     for projection in _compiled(converters, head, decoding):
@@ -198,6 +200,8 @@ class _Compiler:
         if self._decoding.edges:
             marker = self._by_form(lambda found: found.layout.source("snapshot"))
             asked.append(F.coalesce(marker.isin(*FIRST, *LAST), F.lit(False)).alias(SNAPSHOT_EDGE))
+        if self._decoding.tell_out_of_range:
+            asked.append(self._by_form(becomes_null_of).alias(OUT_OF_RANGE))
         if self._decoding.keep_unchanged:
             asked.append(self._by_form(lambda found: self._position(found.layout.source_block())).alias(POSITION))
         if self._decoding.images:

@@ -68,6 +68,7 @@ class Decoding:
         headers: registry ids may be in record headers.
         rows_begin: events before this position are of rows that a TRUNCATE took away, None if there are none such.
         edges: tell the first and last rows of snapshots.
+        tell_out_of_range: tell the rows in which a value becomes NULL for being out of range.
         began: when the source's log began anew under the table.
     """
 
@@ -82,4 +83,5 @@ class Decoding:
     headers: bool = False
     rows_begin: SourcePosition | None = None
     edges: bool = False
+    tell_out_of_range: bool = False
     began: Began = ()

@@ -108,6 +108,32 @@ def does_not_convert(
     return _lost(wire, raw, converted, form, settings) if _can_be_lost(wire, form, settings) else None
 
 
+def becomes_null(
+    wire: WireType, raw: Column, converted: Column, form: Format = "json", settings: Settings = DEFAULTS
+) -> Column | None:
+    """Return the condition under which a value, or a part of it, is NULL for being out of range; None if it cannot be.
+
+    It holds as well where a part does not convert, which `does_not_convert` tells. Arguments are those of that.
+    """
+    if settings.out_of_range != "null" or not _holds_moments(wire):
+        return None
+    return does_not_convert(wire, raw, converted, form, ReadAs(decimal_format=settings.decimal_format))
+
+
+def _holds_moments(wire: WireType) -> bool:
+    match wire:
+        case WireDate() | WireDateText() | WireTimestamp() | WireTimestampText() | WireInstant():
+            return True
+        case WireList(element=element):
+            return _holds_moments(element)
+        case WireStruct(fields=fields):
+            return any(_holds_moments(field.type) for field in fields)
+        case WireMap(value=value):
+            return _holds_moments(value)
+        case _:
+            return False
+
+
 def _can_be_lost(wire: WireType, form: Format, settings: Settings) -> bool:
     match wire:
         case WireList(element=element):

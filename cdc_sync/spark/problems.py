@@ -13,7 +13,7 @@ from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import any_or_false, first_of
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.declared import not_as_declared
-from cdc_sync.spark.decode import does_not_convert
+from cdc_sync.spark.decode import becomes_null, does_not_convert
 from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
 from cdc_sync.spark.images import Check, key_is_made_up, no_image
@@ -104,6 +104,15 @@ def whole_before_of(group: Group) -> Column:
     """Return whether an event is known to hold the whole row before the change."""
     found = _of_members(group, _whole_before, "")
     return any_or_false(condition for condition, _ in found)
+
+
+def becomes_null_of(group: Group) -> Column:
+    """Return whether a value of the row becomes NULL for being out of range; of deletes nothing is written."""
+    found = (
+        becomes_null(column.wire, group.raw(field), group.converted(column.name), group.wire_format, group.decoding)
+        for field, column in group.columns.items()
+    )
+    return (group.layout.op() != "d") & any_or_false(condition for condition in found if condition is not None)
 
 
 def _whole_before(group: Group, converter: Converter) -> Check:

@@ -22,7 +22,8 @@ program acts by (`cdc_sync/debezium/type_table.py`), and a test compares them.
 - A value that has no place in its column's type never becomes NULL without a word. The record is *set aside*, which
   `status` shows with the column's name and the record's offset, unless the table below says otherwise.
 - Dates and timestamps outside the years 1 to 9999, which most readers cannot show, follow `policy.out_of_range`:
-  `quarantine` sets the record aside, `null` stores NULL, `clamp` stores the first or last moment of those years.
+  `quarantine` sets the record aside, `null` stores NULL and counts the event in `status`, `clamp` stores the first or
+  last moment of those years.
   Postgres sends an infinite *date* without its sign; `clamp` sets such a record aside.
 - A name that is not in this table, or on another Connect type than here, is read as its Connect type without a name is.
 - Arrays, maps and structs hold whatever is in this table. Keys of maps are texts, integers or points in time, and a map

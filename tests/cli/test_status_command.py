@@ -130,6 +130,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "counts": {"missing": 0, "quarantined": 2},
         "warnings": ["NULL may have arrived as the default"],
         "needs_resync": [{"column": "created", "id": 4, "version": 2, "reason": "not known"}],
+        "replaced_nulls": {},
         "lag": None,
         "unfollowed": None,
     }

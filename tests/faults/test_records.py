@@ -13,6 +13,7 @@ from cdc_sync.testing import (
     INT32,
     INT64,
     TEXT,
+    TIMESTAMP_TZ,
     Record,
     SourceTable,
     column,
@@ -112,3 +113,31 @@ def _as_create(update: Record) -> Record:
     """The same row image as a create: the first record of its key was set aside."""
     assert update.value is not None
     return Record(key=update.key, value=update.value.replace(b'"op":"u"', b'"op":"c"'))
+
+
+def test_values_that_are_null_for_being_out_of_range_are_counted(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("records-infinite", settings="policy: {out_of_range: 'null'}")
+    columns = [column("id", INT32, optional=False), column("day", DATE), column("at", TIMESTAMP_TZ)]
+    table = SourceTable("terms", columns, prefix=lake.prefix, null_is_default=False)
+    table.insert(id=1, day=19000, at="2022-01-08T00:00:00Z")
+    table.insert(id=2, day=99999999, at="+10000-01-01T00:00:00Z")
+    table.insert(id=3, day=None, at="infinity")
+    produce(table.topic, table.records)
+    lake.run()
+    counted = "values out of range, NULL stored"
+    assert lake.statuses()["terms"].counts == {counted: 2}
+
+    sent = len(table.records)
+    table.insert(id=4, day=99999999, at=None)
+    table.insert(id=5, day=19000, at="no moment")
+    table.delete({"id": 2})
+    produce(table.topic, table.records[sent:])
+    lake.run()
+    assert lake.statuses()["terms"].counts == {counted: 3}
+    assert [found.records for found in commands.status(lake.config).quarantine] == [1]
+    rows = sorted(lake.table(table.id).scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert [(row["id"], row["day"], row["at"] is None) for row in rows] == [
+        (1, _DAY, False),
+        (3, None, True),
+        (4, None, True),
+    ]
