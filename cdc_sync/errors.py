@@ -15,6 +15,7 @@
     │   └── VersionExists                      another writer recorded this version first
     └── TargetError              exit code 1   the table format refused an operation
         ├── UnfitTarget                        the table that is there is none to go on with; the source table pauses
+        ├── TargetMoved                        another commit came first; nothing was done, and the table is read anew
         └── ShareRefused                       rows of other source tables stand in a change's way; the table pauses
 
 Messages read "Cannot <verb> <thing>: <detail>" and end with what to do next, where there is something to do.
@@ -99,6 +100,10 @@ class TargetError(CdcSyncError):
 
 class UnfitTarget(TargetError):
     """What is under a target's name was not made for this source table, or does not tell any more what it holds."""
+
+
+class TargetMoved(TargetError):
+    """A table does not hold what a change was made for, when that is committed; nothing of the change was done."""
 
 
 class ShareRefused(TargetError):

@@ -1,7 +1,7 @@
 """The job: the batch function behind the Structured Streaming query, which says how far to read (`stream`).
 
-The query's checkpoint is made anew at every start. What was done stands in the targets' own commits and nowhere else,
-so there is nothing in a checkpoint that could be lost or contradict them.
+The query's checkpoint lasts as long as the query. What was done stands in the targets' own commits and nowhere else, so
+there is nothing in a checkpoint that could be lost or contradict them.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
 
     Raises:
         KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
-        TransientError: if the stream fails again and again, whether Kafka, Spark or the checkpoint's store is why.
+        TransientError: if the stream fails again and again, whether Kafka, Spark or the disk is why.
         SetupError: if Spark cannot start.
     """
     kafka = KafkaClient(config.kafka, stop=stop)

@@ -189,6 +189,7 @@ class Joining:
             converters=converters,
             exact=True,
             progress=self.progress,
+            held=self.progress,
             may_append=False,
             keep_unchanged=True,
             follow_keys=True,

@@ -127,7 +127,7 @@ class _Maintainer:
         target = SharedTables(target).target_of(wanted)
         history = self._history.find(table)
         head = history.head.number if history is not None else None
-        found = _maintained(target, table, name, head, self._config.maintenance.upkeep, dry_run=dry_run, alone=False)
+        found = _maintained(target, table, name, head, self._config.maintenance.upkeep, dry_run=dry_run)
         if found.outcome == "maintained":
             self._state.save_maintained(table, time.time())
         return found
@@ -168,7 +168,7 @@ class Rota:
         head = table.history.head.number if table.history is not None else None
         upkeep = self._context.config.maintenance.upkeep
         name = table.route.target
-        found = _maintained(table.target, table.table, name, head, upkeep, dry_run=False, alone=True)
+        found = _maintained(table.target, table.table, name, head, upkeep, dry_run=False)
         if found.outcome == "maintained":
             for other in {table.table, *self._shared.get(name, ())}:
                 self._last[other] = self._last[table.table]
@@ -176,7 +176,7 @@ class Rota:
 
 
 def _maintained(
-    target: Target, table: TableId, name: TargetName, head: int | None, upkeep: Upkeep, *, dry_run: bool, alone: bool
+    target: Target, table: TableId, name: TargetName, head: int | None, upkeep: Upkeep, *, dry_run: bool
 ) -> TableMaintained:
     found = TableMaintained(table=table, target=str(name), outcome="left_alone")
     began = time.monotonic()
@@ -186,9 +186,6 @@ def _maintained(
             return replace(found, problem=why)
         holdings = target.holdings(name, upkeep)
         due = chores(holdings, upkeep, time.time_ns() // 1_000_000)
-        if not alone:
-            # Said behind a batch that another process committed meanwhile, it would deny that batch.
-            due = replace(due, carry_marker=False)
         found = replace(found, holdings=holdings)
         if dry_run:
             return replace(found, outcome="due" if due.any else "nothing_due", chores=due)

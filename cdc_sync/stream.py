@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
@@ -119,11 +120,18 @@ def _wait_for_kafka(context: Context, stop: threading.Event, now: float) -> None
 
 
 def _follow(job: Work, context: Context, *, once: bool, stop: threading.Event) -> bool:
-    """Run one query; return whether another one has to follow it, for there are topics that it does not read."""
+    """Run one query; return whether another one has to follow it, for there are topics that it does not read.
+
+    Its checkpoint says nothing that is not in the targets, so it is this process's own, and goes with the query.
+    """
+    with TemporaryDirectory(prefix="cdc_sync_checkpoint_", ignore_cleanup_errors=True) as checkpoint:
+        return _follow_with(job, context, checkpoint, once=once, stop=stop)
+
+
+def _follow_with(job: Work, context: Context, checkpoint: str, *, once: bool, stop: threading.Event) -> bool:
     failure: list[Exception] = []
-    checkpoint = _fresh_checkpoint(context)
     topics = context.kafka.matching_topics(context.config.kafka)
-    query = _start(job, context, topics, checkpoint, failure, once=once)
+    query = _start(job, context, topics, f"file:{checkpoint}", failure, once=once)
     has_more = False
     tried = looked = time.monotonic()
     try:
@@ -216,14 +224,3 @@ def _ends_of(spark: SparkSession, checkpoint: str, batch_id: int) -> dict[tuple[
         for topic, partitions in json.loads(offsets).items()
         for partition, offset in partitions.items()
     }
-
-
-def _fresh_checkpoint(context: Context) -> str:
-    """Return an empty checkpoint folder: progress is in the targets, see the module's docstring."""
-    spark = context.spark
-    jvm: Any = spark._jvm
-    text = f"{context.config.pipeline.root}/checkpoint"
-    path = jvm.org.apache.hadoop.fs.Path(text)
-    filesystem = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    filesystem.delete(path, True)
-    return str(filesystem.makeQualified(path).toString())

@@ -60,9 +60,9 @@ class TableRenaming(TableTruncation):
             return state
         progress = begun_behind(arrival, arrival.number)
         steps = Migration(version=arrival.number, schema=arrival.schema, steps=(AlterTable(steps=()),))
-        self._context.target.migrate(self.route.target, steps, progress)
+        self._context.target.migrate(self.route.target, steps, state.progress or progress)
         # Last, for until then the stamp may be of the old name's history.
-        self._context.target.mark(self.route.target, progress)
+        self._context.target.mark(self.route.target, progress, state.progress)
         get_logger().info("target came under a new name", table=str(self.table), version=arrival.number)
         return self._context.target.state(self.route.target)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
-from cdc_sync.errors import CdcSyncError, HistoryError, UnfitTarget
+from cdc_sync.errors import CdcSyncError, HistoryError, TargetMoved, UnfitTarget
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -86,8 +86,11 @@ class TableStanding:
         said = str(error) if is_ours else f"{type(error).__name__}: {error}"
         # What nobody thought of is of use only with the place where it happened; once, not with each attempt.
         trace = None if is_ours or said == self.failing else error
+        if isinstance(error, TargetMoved):
+            get_logger().warning("table moved", table=str(self.table), why=said)
+        else:
+            get_logger().error("table failed", table=str(self.table), error=said, exc_info=trace)
         self.failing = said
-        get_logger().error("table failed", table=str(self.table), error=said, exc_info=trace)
         self.save_status()
 
     def recovered(self) -> None:

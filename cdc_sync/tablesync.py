@@ -11,7 +11,7 @@ from structlog import get_logger
 from cdc_sync.bounds import last_source
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
-from cdc_sync.errors import HistoryError, TargetError, UnfitTarget, VersionExists
+from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
 from cdc_sync.evidence.column_log import Unread
@@ -539,27 +539,13 @@ class TableSync(TableDropping):
             converters=converters,
             exact=exact,
             progress=self.reached,
+            held=self.progress,
             may_append=self._appends_failed < 3,
             keep_unchanged=self._keeps_unchanged,
             columns_since=self._columns_since(self.history),
         )
 
-    def _check_unmoved(self) -> None:
-        """Look whether the target holds the events it held after the last commit, before more are put behind them.
-
-        Raises:
-            TargetError: if not; all of it is read again then.
-        """
-        state = self._context.target.state(self.route.target)
-        held = state.progress.offsets if state is not None and state.progress is not None else {}
-        if held != (self.progress.offsets if self.progress is not None else {}):
-            raise TargetError(
-                f"Cannot write {self.route.target}: it holds other events than after the last commit, for somebody "
-                "restored an earlier state, or another job writes it; the job goes on behind what it holds now"
-            )
-
     def _write(self, plan: WritePlan) -> bool:
-        self._check_unmoved()
         outcome: Outcome = write_range(self._context, plan)
         if outcome.progress is None:
             return False

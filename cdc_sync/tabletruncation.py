@@ -87,7 +87,7 @@ class TableTruncation(TableMigration):
             return
         topic_ids = self._context.kafka.topic_ids(found.offsets.keys())
         progress = progress_behind(self.progress, found, self.history.head.number, topic_ids)
-        self._context.target.truncate(self.route.target, progress)
+        self._context.target.truncate(self.route.target, progress, self.progress)
         self.progress = progress
         self._passed.clear()  # partitions may have to be read again
         get_logger().info("target emptied", table=str(self.table), why=truncate.what, at=str(truncate.kafka))
@@ -117,7 +117,7 @@ class TableTruncation(TableMigration):
         assert self.history is not None
         topic_ids = self._context.kafka.topic_ids([at.topic])
         progress = progress_behind(self.progress, truncated, self.history.head.number, topic_ids)
-        self._context.target.truncate(self.route.target, progress)
+        self._context.target.truncate(self.route.target, progress, self.progress)
         self.progress = progress
         self._passed.clear()
         self._current = frozenset()

@@ -54,6 +54,7 @@ class WritePlan:
     """What to write.
 
     Attributes:
+        held: what the target is known to hold; it is written only if it does still.
         exact: the converters are for every schema the table has in the ranges, so any other record is not the
             table's. Without it, a record of another schema means that the range must be surveyed first.
         may_append: adding rows without looking for their keys may be tried, where the records allow it.
@@ -72,6 +73,7 @@ class WritePlan:
     converters: tuple[Converter, ...]
     exact: bool
     progress: Progress | None
+    held: Progress | None
     may_append: bool
     keep_unchanged: bool = False
     follow_keys: bool = False
@@ -307,6 +309,7 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
         rows=rows,
         schema=plan.head.schema,
         progress=progress,
+        behind=plan.held,
         append=append,
         require_rows=require_rows,
         mode="append" if plan.route.append else "upsert",

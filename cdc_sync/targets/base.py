@@ -10,6 +10,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.errors import TargetMoved
 from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution
 from cdc_sync.migrate.migration import Backfill, Migration
 from cdc_sync.migrate.modes import Mode
@@ -58,6 +59,7 @@ class Batch:
     """Rows to apply and the progress that goes into the same commit.
 
     Attributes:
+        behind: what the table is known to hold; see `Target`.
         rows: columns `deleted`, `created`, and `value_column(id)` for every column of `schema`, at most one row for
             each key. Where the schema has no key, the net counts of `spark.whole_rows`; in mode `append`, the rows of
             `spark.changelog`.
@@ -74,6 +76,7 @@ class Batch:
     rows: DataFrame
     schema: InternalSchema
     progress: Progress
+    behind: Progress | None
     append: bool = False
     require_rows: bool = False
     mode: Mode = "upsert"
@@ -103,6 +106,31 @@ def same_offsets(one: Progress | None, other: Progress | None) -> bool:
     }
 
 
+def check_held(name: object, held: Progress | None, behind: Progress | None) -> None:
+    """Refuse a change of a table that holds other events than it is made for.
+
+    Args:
+        name: the table's, for the message.
+        held: what the state says that the change is committed on.
+        behind: what whoever makes the change knows of the table.
+
+    Raises:
+        TargetMoved: if they differ.
+    """
+    nothing = Progress(version=0)
+    if not same_offsets(held or nothing, behind or nothing):
+        raise moved(name)
+
+
+def moved(name: object) -> TargetMoved:
+    """Return the error of a commit that another one came before."""
+    return TargetMoved(
+        f"Cannot write {name}: somebody else has changed it since the last commit, for another job writes it, or an "
+        "earlier state was restored. Nothing was written, and the job goes on behind what the table holds now; run one "
+        "job per pipeline"
+    )
+
+
 def marker_after_join(progress: Progress, version: int) -> Progress:
     """Return the marker of a commit that joins columns.
 
@@ -118,7 +146,11 @@ UNKNOWN_VALUE = "unknown_value"
 
 
 class Target(Protocol):
-    """One table format. Every call may be repeated; every write is atomic for readers."""
+    """One table format. Every call may be repeated; every write is atomic for readers.
+
+    Whoever changes a table says what events it holds, `behind`. The commit itself compares that with the state that it
+    is made on, and is made on no other: of two writers that saw the same state, one gets `TargetMoved`.
+    """
 
     @property
     def capabilities(self) -> Capabilities:
@@ -136,7 +168,7 @@ class Target(Protocol):
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
     ) -> None:
-        """Carry out the steps and stamp the version; `progress` is what the rows contain, unchanged.
+        """Carry out the steps and stamp the version; `progress` is what the rows contain, unchanged: as `behind`, too.
 
         Args:
             said: for `JoinValues` of a table whose rows are found by a key, by the id of the column that stays: what
@@ -161,7 +193,7 @@ class Target(Protocol):
         """Apply a batch and its progress in one commit."""
         ...
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Remove all rows, with the progress, in one commit; earlier states can be read as after any other commit.
 
         Raises:
@@ -169,7 +201,7 @@ class Target(Protocol):
         """
         ...
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Commit progress alone; rows, columns and stamp are the same afterwards."""
         ...
 
@@ -239,14 +271,21 @@ class RowsOf:
 class Shareable(Target, Protocol):
     """A format in which rows of several source tables can share a table (`Capabilities.merges`)."""
 
-    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+    def change_rows(
+        self,
+        name: TargetName,
+        rows: RowsOf,
+        change: RowMoves | Backfill,
+        progress: Progress,
+        behind: Progress | None,
+    ) -> None:
         """Move or empty values, or fill those that are NULL in new columns, of these rows only, with the progress.
 
         One commit; where there is no such row there need not be one. Moves are not to be repeated.
         """
         ...
 
-    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress, behind: Progress | None) -> None:
         """Remove these rows, with the progress, in one commit; earlier states can be read as after any other."""
         ...
 

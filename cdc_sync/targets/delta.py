@@ -7,8 +7,10 @@ user metadata, so it is committed with the rows or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -41,9 +43,9 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets import delta_upkeep
-from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState
+from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, check_held, moved
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, delta_type
-from cdc_sync.targets.delta_log import DeltaTable, forget
+from cdc_sync.targets.delta_log import DeltaTable, NumberTaken, forget, there
 from cdc_sync.targets.delta_steps import DeltaSteps, division_of, kept_before, mode_of
 from cdc_sync.targets.dividing import Division
 from cdc_sync.targets.failures import first_line
@@ -76,10 +78,8 @@ class DeltaTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read the stamp from the table's properties and the newest marker along the log."""
-        try:
+        with _telling("read", name):
             return self._state(name)
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("read", name, error) from error
 
     def _state(self, name: TargetName) -> TargetState | None:
         table = self._table(name)
@@ -108,10 +108,8 @@ class DeltaTarget:
         migration = held_migration(migration, DELTA.columns)
         steps = DeltaSteps(name, self._table(name), migration, self._config.table_properties)
         for step in migration.steps:
-            try:
+            with _telling(_VERBS[type(step)], name):
                 steps.carry_out(step, progress, said or {})
-            except (Py4JJavaError, PySparkException) as error:
-                raise _failure(_VERBS[type(step)], name, error) from error
 
     def roll_back(self, name: TargetName) -> bool:
         """Restore the version before the last rewrite: its files, its columns and its properties."""
@@ -122,64 +120,69 @@ class DeltaTarget:
             return False
         before = progress_of(name, table.lineage(kept["commit"]))
         marker = before.to_text() if before is not None else ""
-        try:
-            table.execute(f"RESTORE TABLE {table.sql_name} TO VERSION AS OF {kept['commit']}", marker)
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("roll back", name, error) from error
+        with _telling("roll back", name):
+            # What another job commits meanwhile fails this, and is not left beside the rows of before.
+            once = {"spark.databricks.delta.maxCommitAttempts": "0"}
+            table.run(f"RESTORE TABLE {table.sql_name} TO VERSION AS OF {kept['commit']}", once, marker)
         return True
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is in the same commit."""
         batch = replace(batch, schema=held_schema(batch.schema, DELTA.columns))
-        table = self._table(name)
-        try:
-            division = division_of(table.layout(table.snapshot()), batch.schema)
+        with self._changing("write", name, batch.behind) as (table, on):
+            division = division_of(table.layout(on), batch.schema)
             if batch.append or batch.mode == "append":
-                self._append(table, batch, batch.rows, division)
+                self._append(table, on, batch, batch.rows, division)
             elif not batch.schema.primary_key:
-                self._write_whole_rows(name, table, batch, division)
+                self._write_whole_rows(name, table, on, batch, division)
             else:
                 with viewed(batch.rows) as view:
                     statement = merge_statement(table.sql_name, view, batch, division)
-                    table.execute(statement, batch.progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("write", name, error) from error
+                    table.execute(statement, batch.progress.to_text(), on)
 
-    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+    def change_rows(
+        self,
+        name: TargetName,
+        rows: RowsOf,
+        change: RowMoves | Backfill,
+        progress: Progress,
+        behind: Progress | None,
+    ) -> None:
         """Update them; where nothing is to change there is no commit."""
-        table = self._table(name)
-        text = change_rows_statement(table.sql_name, held_rows(rows, DELTA.columns), change)
+        text = change_rows_statement(self._table(name).sql_name, held_rows(rows, DELTA.columns), change)
         if text is None:
             return
-        try:
-            table.execute(text, progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("change rows of", name, error) from error
+        with self._changing("change rows of", name, behind) as (table, on):
+            table.execute(text, progress.to_text(), on)
 
-    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress, behind: Progress | None) -> None:
         """Delete them; a table without such rows gets the marker all the same."""
-        table = self._table(name)
-        try:
-            table.execute(remove_rows_statement(table.sql_name, held_rows(rows, DELTA.columns)), progress.to_text())
-            if progress_of(name, table.lineage(table.snapshot().version())) != progress:
-                table.repeat(progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("remove rows of", name, error) from error
+        with self._changing("remove rows of", name, behind) as (table, on):
+            statement = remove_rows_statement(table.sql_name, held_rows(rows, DELTA.columns))
+            table.execute(statement, progress.to_text(), on)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Take all files out of the table; they can be read until they are vacuumed."""
-        table = self._table(name)
-        try:
-            table.execute(f"DELETE FROM {table.sql_name}", progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("empty", name, error) from error
+        with self._changing("empty", name, behind) as (table, on):
+            table.execute(f"DELETE FROM {table.sql_name}", progress.to_text(), on)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Commit nothing but the marker."""
-        try:
-            self._table(name).repeat(progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("mark", name, error) from error
+        with self._changing("mark", name, behind) as (table, on):
+            table.repeat(progress.to_text(), on)
+
+    @contextmanager
+    def _changing(self, verb: str, name: TargetName, behind: Progress | None) -> Iterator[tuple[DeltaTable, Any]]:
+        """Have a table changed that holds what it is known to; yields it as it is then, and Delta's snapshot of that.
+
+        Raises:
+            TargetMoved: if it held something else, or another commit came before the change's.
+        """
+        table = self._table(name)
+        with _telling(verb, name):
+            on = there(table)
+            check_held(name, progress_of(name, table.lineage(on.version())), behind)
+            yield table, on
 
     def drop(self, name: TargetName) -> None:
         """Delete the table's folder."""
@@ -218,36 +221,32 @@ class DeltaTarget:
         """Ask the log."""
         table = self._table(name)
         kept = kept_before(table.properties(table.snapshot())).get("commit")
-        try:
+        with _telling("look over", name):
             return delta_upkeep.holdings(self._spark, table, upkeep, kept=kept)
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("look over", name, error) from error
 
     def maintain(self, name: TargetName, chores: Chores) -> Maintained:
         """Compact, say the marker once more, and remove files."""
         table = self._table(name)
-        progress = progress_of(name, table.lineage(table.snapshot().version()))
-        try:
-            return delta_upkeep.maintain(table, chores, marker=None if progress is None else progress.to_text())
-        except (Py4JJavaError, PySparkException) as error:
-            raise _failure("maintain", name, error) from error
+        with _telling("maintain", name):
+            on = there(table)
+            progress = progress_of(name, table.lineage(on.version()))
+            return delta_upkeep.maintain(table, chores, on, marker=None if progress is None else progress.to_text())
 
-    def _append(self, table: DeltaTable, batch: Batch, rows: DataFrame, division: Division) -> None:
+    def _append(self, table: DeltaTable, on: Any, batch: Batch, rows: DataFrame, division: Division) -> None:
         metadata = metadata_names(batch.mode)
         columns = (
             rows[value_column(column.id)].cast(delta_type(column.type)).alias(column.name)
             for column in batch.schema.columns
         )
-        writer = division.rows(rows.select(*columns, *metadata)).write.format("delta").mode("append")
-        writer.option("userMetadata", batch.progress.to_text()).save(table.path)
+        table.append(division.rows(rows.select(*columns, *metadata)), batch.progress.to_text(), on)
 
-    def _write_whole_rows(self, name: TargetName, table: DeltaTable, batch: Batch, division: Division) -> None:
+    def _write_whole_rows(self, name: TargetName, table: DeltaTable, on: Any, batch: Batch, division: Division) -> None:
         def merge(source: DataFrame) -> None:
             with viewed(source) as view:
                 statement = merge_whole_rows_statement(table.sql_name, view, batch.schema, division)
-                table.execute(statement, batch.progress.to_text())
+                table.execute(statement, batch.progress.to_text(), on)
 
-        writer = Writer(append=lambda rows: self._append(table, batch, rows, division), merge=merge)
+        writer = Writer(append=lambda rows: self._append(table, on, batch, rows, division), merge=merge)
         held = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
         write_whole_rows(name, batch, held, writer)
 
@@ -268,6 +267,8 @@ class DeltaTarget:
         return DeltaTable(self._spark, self.path(name))
 
 
+_CONFLICTS = "io.delta.exceptions."
+"""The package of Delta's errors about commits that are in each other's way, and of no others."""
 _VERBS: Mapping[type[Step], str] = {
     CreateTable: "create",
     JoinValues: "join columns of",
@@ -290,5 +291,15 @@ def _past(column: Column, then: Mapping[int | str, Part], now: Part) -> SparkCol
     return as_now(F.col(quoted(part.name)), part, now, column.type).alias(value_column(column.id))
 
 
-def _failure(verb: str, name: TargetName, error: Exception) -> TargetError:
-    return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
+@contextmanager
+def _telling(verb: str, name: TargetName) -> Iterator[None]:
+    """Say which table something went wrong with, and that another commit came first where it did."""
+    try:
+        yield
+    except NumberTaken as error:
+        raise moved(name) from error
+    except (Py4JJavaError, PySparkException) as error:
+        said = first_line(error)
+        if said.startswith(_CONFLICTS):
+            raise moved(name) from error
+        raise TargetError(f"Cannot {verb} {name}: {said}") from error

@@ -1,6 +1,11 @@
 """One Delta table through its transaction log: what its commits say, and commits of our own that change columns.
 
 A commit of ours carries its marker as the commit's user metadata, and may hold columns, properties and rows at once.
+
+Delta brings a commit to whatever version there is by then, unless the two are in each other's way, which appends are
+not. So commits of ours are numbered, by what Delta has for streams: an application's transaction. One that finds its
+number taken when it begins does nothing, and one whose number is taken while it works fails.
+
 Source: Delta Transaction Log Protocol, "Actions"; `OptimisticTransaction` of Delta 3.3.
 """
 
@@ -25,6 +30,8 @@ from cdc_sync.targets.delta_layout import Layout
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_APPLICATION = "cdc_sync"
+"""Whose transactions are numbered; those of all pipelines together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +67,10 @@ def forget(spark: SparkSession, path: str) -> None:
     """Let Delta look anew at a path where there was a table; it keeps what it read of a log for an hour."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, jvm.org.apache.hadoop.fs.Path(path))
+
+
+class NumberTaken(Exception):
+    """Another commit of ours is behind the snapshot that a change was made for."""
 
 
 class DeltaTable:
@@ -166,13 +177,7 @@ class DeltaTable:
         return {}
 
     def layout(self, snapshot: Any) -> Layout:
-        """Return what the table's metadata says of columns and partitions.
-
-        Raises:
-            TargetError: if there is no table.
-        """
-        if snapshot is None:
-            raise TargetError(f"Cannot find a Delta table at {self.path}; was its folder moved away?")
+        """Return what the table's metadata says of columns and partitions."""
         return _layout(_metadata(snapshot))
 
     def create(self, layout: Layout) -> None:
@@ -182,15 +187,22 @@ class DeltaTable:
         metadata = {
             "id": str(uuid.uuid4()),
             "format": {"provider": "parquet", "options": {}},
-            "createdTime": int(time.time() * 1000),
+            "createdTime": _now(),
         }
         with self._transaction(None) as transaction:
             self._set_metadata(transaction, metadata | _as_metadata(layout))
             self._commit(transaction, [])
 
+    def append(self, rows: DataFrame, marker: str, on: Any) -> None:
+        """Add rows; `on` as for `execute`."""
+        writer = rows.write.format("delta").mode("append").option("userMetadata", marker)
+        writer.option("txnAppId", _APPLICATION).option("txnVersion", _number(on) + 1).save(self.path)
+        self._check_done(marker, on)
+
     def change(
         self,
         marker: str | None,
+        on: Any,
         change: Callable[[Layout], Layout],
         rows: Callable[[int, Layout], DataFrame] | None = None,
     ) -> None:
@@ -198,31 +210,51 @@ class DeltaTable:
 
         Args:
             marker: what the rows contain.
+            on: as for `execute`.
             change: what the metadata says before to what it says after.
             rows: all that the table has afterwards, made from the version before and for what the metadata says after;
                 None if no row changes.
         """
         with self._transaction(marker) as transaction:
+            numbered = self._numbered(transaction, on)
             metadata = json.loads(transaction.metadata().json())["metaData"]
             layout = change(_layout(metadata))
             layout = layout.stamped(features_for(layout.fields))
             self._set_metadata(transaction, metadata | _as_metadata(layout))
-            actions: list[Any] = []
+            actions = [numbered]
             if rows is not None:
                 # Asking for all files makes whatever another writer commits meanwhile fail this.
-                actions = [file.remove() for file in _all(transaction.filterFiles())]
+                actions += [file.remove() for file in _all(transaction.filterFiles())]
                 actions += _all(transaction.writeFiles(rows(transaction.readVersion(), layout)._jdf))
             self._commit(transaction, actions)
 
-    def execute(self, statement: str, marker: str | None, settings: Mapping[str, str] | None = None) -> DataFrame:
-        """Run a statement whose commit carries the marker, if there is one, and return what it says."""
+    def execute(self, statement: str, marker: str, on: Any) -> None:
+        """Change rows by a statement, whose commit carries the marker.
+
+        Args:
+            on: the snapshot that the change is made for.
+
+        Raises:
+            NumberTaken: if another commit of ours was behind it when the change began; nothing is done then.
+            Py4JJavaError: as Delta does, if one came until it ended, or one of somebody else is in its way.
+        """
+        numbered = {
+            "spark.databricks.delta.write.txnAppId": _APPLICATION,
+            "spark.databricks.delta.write.txnVersion": str(_number(on) + 1),
+        }
+        with self._session(marker, numbered) as session:
+            session.sql(statement)
+        self._check_done(marker, on)
+
+    def run(self, statement: str, settings: Mapping[str, str], marker: str | None = None) -> DataFrame:
+        """Run a statement that changes no row, and return what it says; its commit carries the marker, if given."""
         with self._session(marker, settings) as session:
             return DataFrame(session.sql(statement), self._spark)
 
-    def repeat(self, marker: str) -> None:
-        """Commit nothing but the marker. Only for who writes alone: behind another's batch it would deny that batch."""
+    def repeat(self, marker: str, on: Any) -> None:
+        """Commit nothing but the marker; `on` as for `execute`."""
         with self._transaction(marker) as transaction:
-            self._commit(transaction, [])
+            self._commit(transaction, [self._numbered(transaction, on)])
 
     def vacuumed(self) -> int:
         """Return how many files were removed by the VACUUM that ended with the newest version."""
@@ -249,9 +281,28 @@ class DeltaTable:
             self.snapshot()
             yield self._log.startTransaction()
 
+    def _check_done(self, marker: str, on: Any) -> None:
+        """Look for the commit of what was to be done: a number that is taken lets Delta pass over it in silence."""
+        newer = range(self.snapshot().version(), on.version(), -1)
+        if not any((self._commit_info(version) or {}).get("userMetadata") == marker for version in newer):
+            raise NumberTaken
+
+    def _numbered(self, transaction: Any, on: Any) -> Any:
+        """Return the action by which a commit takes the next number, and have the commit fail if another one does.
+
+        Raises:
+            NumberTaken: if it is taken already.
+        """
+        number = _number(on) + 1
+        if transaction.txnVersion(_APPLICATION) >= number:
+            raise NumberTaken
+        return self._action({"txn": {"appId": _APPLICATION, "version": number, "lastUpdated": _now()}})
+
+    def _action(self, action: Mapping[str, Any]) -> Any:
+        return self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson(json.dumps(action))
+
     def _set_metadata(self, transaction: Any, metadata: dict[str, Any]) -> None:
-        text = json.dumps({"metaData": metadata})
-        transaction.updateMetadata(self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text), False)
+        transaction.updateMetadata(self._action({"metaData": metadata}), False)
 
     def _commit(self, transaction: Any, actions: list[Any]) -> None:
         found = self._jvm.java.util.ArrayList()
@@ -259,6 +310,28 @@ class DeltaTable:
             found.add(action)
         operation = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$")
         transaction.commit(self._jvm.PythonUtils.toSeq(found), getattr(operation, "MODULE$"))
+
+
+def there(table: DeltaTable) -> Any:
+    """Return the newest snapshot of a table that has to be there.
+
+    Raises:
+        TargetError: if it is not.
+    """
+    found = table.snapshot()
+    if found is None:
+        raise TargetError(f"Cannot find a Delta table at {table.path}; was its folder moved away?")
+    return found
+
+
+def _number(snapshot: Any) -> int:
+    """Return the number of the newest commit of ours; -1 if there is none, or only such as had no number yet."""
+    found = snapshot.transactions().get(_APPLICATION)
+    return int(found.get()) if found.isDefined() else -1
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def _log_commit(version: int, info: Mapping[str, Any]) -> LogCommit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -26,10 +27,10 @@ from cdc_sync.naming import TargetName
 from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.targets.base import marker_after_join
+from cdc_sync.targets.base import check_held, marker_after_join
 from cdc_sync.targets.delta_fields import delta_type
 from cdc_sync.targets.delta_layout import Layout, divided, new_layout, relabelled, rewritten
-from cdc_sync.targets.delta_log import DeltaTable
+from cdc_sync.targets.delta_log import DeltaTable, there
 from cdc_sync.targets.dividing import Division
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.joining import join_columns_statement, join_said_statement
@@ -78,25 +79,26 @@ class DeltaSteps:
         if isinstance(step, CreateTable):
             self._create(step)
             return
-        snapshot = self._table.snapshot()
-        layout, version = self._table.layout(snapshot), snapshot.version()
+        on = there(self._table)
+        layout, held = self._table.layout(on), progress_of(self._name, self._table.lineage(on.version()))
+        check_held(self._name, held, progress)
         if isinstance(step, Backfill):
             division = division_of(layout, self._migration.schema)
-            self._table.execute(backfill_statement(self._table.sql_name, step, division), progress.to_text())
+            self._table.execute(backfill_statement(self._table.sql_name, step, division), progress.to_text(), on)
             return
         if isinstance(step, Repartition):
             if layout.properties.get(PARTITION_PROPERTY) != str(step.after):
-                self._repartition(step, layout, version)
+                self._repartition(step, layout, on, held)
             return
         if layout.properties.get(VERSION_PROPERTY) == str(self._migration.version):
             return
         match step:
             case JoinValues():
-                self._join(step, layout, version, said.get(step.into))
+                self._join(step, layout, on, held, said.get(step.into))
             case AlterTable():
-                self._alter(step, version)
+                self._alter(step, on, held)
             case RewriteTable():
-                self._rewrite(step, version, progress)
+                self._rewrite(step, on, progress)
             case _:
                 raise TargetError(f"Cannot migrate {self._name}: Delta tables are of one regime")
 
@@ -108,21 +110,20 @@ class DeltaSteps:
             partitioning = held_partitioning(partitioning, DELTA.columns)
         self._table.create(new_layout(step.schema, step.mode, partitioning, properties))
 
-    def _alter(self, step: AlterTable, version: int) -> None:
+    def _alter(self, step: AlterTable, on: Any, held: Progress | None) -> None:
         migration, changes = self._migration, tuple(change for _, change in step.steps)
-        progress = self._progress(version)
-        if progress is not None and rewrites(changes, DELTA, migration.schema):
+        if held is not None and rewrites(changes, DELTA, migration.schema):
             raise TargetError(f"Cannot migrate {self._name}: a type changes, and its rows would lose their values")
 
         def change(layout: Layout) -> Layout:
             laid = relabelled(layout, step.steps, migration.schema, mode_of(layout.properties))
             return laid.stamped(stamps(migration))
 
-        self._table.change(None if progress is None else progress.to_text(), change)
+        self._table.change(None if held is None else held.to_text(), on, change)
 
-    def _rewrite(self, step: RewriteTable, version: int, progress: Progress) -> None:
+    def _rewrite(self, step: RewriteTable, on: Any, progress: Progress) -> None:
         migration = self._migration
-        kept = {"version": step.version, "commit": version}
+        kept = {"version": step.version, "commit": on.version()}
         stamped = {**stamps(migration), _BEFORE_PROPERTY: json.dumps(kept)}
 
         def change(layout: Layout) -> Layout:
@@ -137,16 +138,16 @@ class DeltaSteps:
             )
             return division_of(layout, migration.schema).rows(found)
 
-        self._table.change(progress.to_text(), change, rows)
+        self._table.change(progress.to_text(), on, change, rows)
 
-    def _repartition(self, step: Repartition, layout: Layout, version: int) -> None:
+    def _repartition(self, step: Repartition, layout: Layout, on: Any, held: Progress | None) -> None:
         """Write all rows anew, or only stamp the text where it says what there is."""
-        schema, progress = self._migration.schema, self._progress(version)
+        schema = self._migration.schema
         wanted = held_partitioning(step.after, DELTA.columns)
         stamped = {PARTITION_PROPERTY: str(step.after)}
-        marker = None if progress is None else progress.to_text()
+        marker = None if held is None else held.to_text()
         if set(wanted.fields) == set(layout.partitioning.fields):
-            self._table.change(marker, lambda layout: layout.stamped(stamped))
+            self._table.change(marker, on, lambda layout: layout.stamped(stamped))
             return
 
         def change(layout: Layout) -> Layout:
@@ -156,20 +157,16 @@ class DeltaSteps:
             own = (quoted(field["name"]) for field in layout.own)
             return division_of(layout, schema).rows(self._table.rows(version).select(*own))
 
-        self._table.change(marker, change, rows)
+        self._table.change(marker, on, change, rows)
 
-    def _join(self, step: JoinValues, layout: Layout, version: int, said: DataFrame | None) -> None:
+    def _join(self, step: JoinValues, layout: Layout, on: Any, held: Progress | None, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
-        progress = self._progress(version)
-        if progress is None:
+        if held is None:
             return  # no rows yet
         table, division = self._table, division_of(layout, step.schema)
-        marker = marker_after_join(progress, step.version).to_text()
+        marker = marker_after_join(held, step.version).to_text()
         if not step.schema.primary_key or mode_of(layout.properties) == "append":
-            table.execute(join_columns_statement(table.sql_name, step, division), marker)
+            table.execute(join_columns_statement(table.sql_name, step, division), marker, on)
         elif said is not None:
             with viewed(said) as view:
-                table.execute(join_said_statement(table.sql_name, view, step, division), marker)
-
-    def _progress(self, version: int) -> Progress | None:
-        return progress_of(self._name, self._table.lineage(version))
+                table.execute(join_said_statement(table.sql_name, view, step, division), marker, on)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -81,22 +82,23 @@ def log_retention(properties: Mapping[str, str]) -> timedelta:
     return timedelta(days=int(found[1]) * _UNITS[found[2].lower()]) if found else timedelta(days=1)
 
 
-def maintain(table: DeltaTable, chores: Chores, *, marker: str | None) -> Maintained:
+def maintain(table: DeltaTable, chores: Chores, on: Any, *, marker: str | None) -> Maintained:
     """Do the chores, each in commits of its own.
 
     Args:
+        on: the table's newest snapshot.
         marker: what the table holds, where it is to be said once more.
     """
     upkeep, done = chores.upkeep, Maintained()
     if chores.carry_marker and marker is not None:
-        table.repeat(marker)
+        table.repeat(marker, on)
         done = replace(done, marker_carried=True)
     if chores.compact:
         sizes = {
             "spark.databricks.delta.optimize.minFileSize": str(upkeep.small),
             "spark.databricks.delta.optimize.maxFileSize": str(upkeep.target_file_size),
         }
-        (row,) = table.execute(f"OPTIMIZE {table.sql_name}", None, sizes).select(*_METRICS).collect()
+        (row,) = table.run(f"OPTIMIZE {table.sql_name}", sizes).select(*_METRICS).collect()
         done = replace(done, files_written=row[0], files_rewritten=row[1], bytes_rewritten=row[2] or 0)
     if chores.expire_before is not None:
         removed = _vacuum(table, min(chores.orphans_before, chores.expire_before))
@@ -114,5 +116,5 @@ def _vacuum(table: DeltaTable, before: int) -> int:
         # Spark's 10,000 tasks to list folders are made for tables of that many; these have few.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
     }
-    table.execute(f"VACUUM {table.sql_name} RETAIN {hours} HOURS", None, settings)
+    table.run(f"VACUUM {table.sql_name} RETAIN {hours} HOURS", settings)
     return table.vacuumed()

@@ -81,12 +81,12 @@ class DraftTarget:
         state = self.state(name) or TargetState(version=batch.progress.version, progress=None)
         self._keep(name, (), replace(state, progress=batch.progress))
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Keep that the rows would go."""
         state = self.state(name) or TargetState(version=progress.version, progress=None)
         self._keep(name, (EmptyTable(),), replace(state, progress=progress))
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Keep that the marker would be another one, which no step shows."""
         state = self.state(name) or TargetState(version=progress.version, progress=None)
         self._keep(name, (), replace(state, progress=progress))

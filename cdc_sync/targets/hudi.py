@@ -62,9 +62,9 @@ from cdc_sync.targets.hudi_steps import (
     following,
     join,
     present,
-    present_to_write,
     restamp,
     rewrite,
+    to_change,
     values_of,
 )
 from cdc_sync.targets.hudi_table import HudiTable
@@ -107,6 +107,7 @@ class HudiTarget:
 
     def _state(self, name: TargetName) -> TargetState | None:
         table = self._table(name)
+        table.settle()
         now = table.snapshot()
         if now is None:
             return None
@@ -143,7 +144,7 @@ class HudiTarget:
         if isinstance(step, CreateTable):
             self._create(table, step, migration.version)
             return
-        now = present_to_write(table)
+        now = to_change(table, progress)
         if isinstance(step, Backfill):
             fill(table, now, step, migration.schema, progress)
             return
@@ -194,7 +195,8 @@ class HudiTarget:
         """Write the rows that were kept once more, under the columns they had, in one commit."""
         table = self._table(name)
         try:
-            kept = present_to_write(table).stamp.kept
+            table.begin()
+            kept = present(table).stamp.kept
             if kept is None or not table.keeps(kept.instant):
                 return False
             then = table.snapshot_at(kept.instant)
@@ -218,7 +220,7 @@ class HudiTarget:
         batch = replace(batch, schema=held_schema(batch.schema, self.capabilities.columns))
         table = self._table(name)
         try:
-            now = present_to_write(table)
+            now = to_change(table, batch.behind)
             struct = table.struct(now.columns)
             divided = division(now.stamp.partitions, batch.schema, now.stamp.mode)
             if batch.append or batch.mode == "append":
@@ -233,21 +235,21 @@ class HudiTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("write", name, error) from error
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Replace all files by none."""
         table = self._table(name)
-        now = present(table)
-        stamp = replace(now.stamp, rows=0)
         try:
+            now = to_change(table, behind)
+            stamp = replace(now.stamp, rows=0)
             table.commit("overwrite", None, now.columns, following(table, replace(now, stamp=stamp), progress))
         except Py4JJavaError as error:
             raise self._failure("empty", name, error) from error
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Commit no record."""
         table = self._table(name)
-        now = present(table)
         try:
+            now = to_change(table, behind)
             table.commit("upsert", None, now.columns, following(table, now, progress))
         except Py4JJavaError as error:
             raise self._failure("mark", name, error) from error

@@ -11,6 +11,8 @@ SETTINGS = {
     # Presto and Trino read no later table version.
     "hoodie.write.table.version": "6",
     "hoodie.write.auto.upgrade": "false",
+    # Whoever begins a commit takes back what is unfinished, but not before nobody can complete it (`hudi_turns`).
+    "hoodie.clean.failed.writes.policy": "NEVER",
     # Files are found by listing one folder; the metadata table would cost a second commit each time.
     "hoodie.metadata.enable": "false",
     "hoodie.embed.timeline.server": "false",

@@ -21,7 +21,7 @@ from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal
-from cdc_sync.targets.base import marker_after_join
+from cdc_sync.targets.base import check_held, marker_after_join
 from cdc_sync.targets.hudi_partitions import after_changes, division, partitioning_of
 from cdc_sync.targets.hudi_rows import prepared, record_key
 from cdc_sync.targets.hudi_schema import KEY, held_type
@@ -206,13 +206,17 @@ def present(table: HudiTable) -> Snapshot:
     return now
 
 
-def present_to_write(table: HudiTable) -> Snapshot:
-    """Return the newest state of a table that is to be written, once nothing unfinished is left in it."""
-    now = present(table)
-    if not now.unfinished:
-        return now
-    table.undo_unfinished(now.columns)
-    return present(table)
+def to_change(table: HudiTable, behind: Progress | None) -> Snapshot:
+    """Begin a change: return the newest state of a table that has to be there and to hold what it is known to.
+
+    Raises:
+        TargetMoved: if it holds something else, or is changed just now.
+    """
+    now = table.begin()
+    if now is None:
+        raise TargetError(f"Cannot use {table.path}: there is no table")
+    check_held(table.path, now.stamp.progress, behind)
+    return now
 
 
 def _shape(struct: StructType) -> list[tuple[str, DataType]]:

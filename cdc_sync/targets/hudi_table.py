@@ -12,23 +12,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import methodcaller
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI, SchemaEvolution
+from cdc_sync.migrate.capabilities import SchemaEvolution
 from cdc_sync.migrate.modes import Mode
-from cdc_sync.migrate.names import held_name
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.types import STRING
-from cdc_sync.spark.formats import HUDI_CALENDAR
 from cdc_sync.targets.folder import delete_folder
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import (
@@ -54,16 +51,13 @@ from cdc_sync.targets.hudi_schema import (
     table_struct,
 )
 from cdc_sync.targets.hudi_settings import (
-    MERGE_ON_READ,
     ON_READ,
-    SETTINGS,
-    TABLE_TYPE,
     Operation,
     key_generator,
-    partition_settings,
 )
 from cdc_sync.targets.hudi_stamp import Stamp
-from cdc_sync.targets.hudi_timeline import HudiTimeline, each, has_logs, partition_fields
+from cdc_sync.targets.hudi_timeline import each, has_logs, partition_fields
+from cdc_sync.targets.hudi_turns import HudiTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +68,8 @@ class Written:
     deleted: int
 
 
-class HudiTable(HudiTimeline):
+class HudiTable(HudiTurns):
     """One table, which need not be there yet."""
-
-    def __init__(self, spark: SparkSession, path: str, table_properties: Mapping[str, str]) -> None:
-        super().__init__(spark, path)
-        self._type = table_properties.get(TABLE_TYPE, "COPY_ON_WRITE")
-        merging = MERGE_ON_READ if self._type == "MERGE_ON_READ" else {}
-        self._settings = SETTINGS | merging | dict(table_properties)
-        self._fields: list[str] | None = None
 
     def columns_of(
         self, schema: InternalSchema, mode: Mode, evolution: SchemaEvolution, partitions: Sequence[PartitionColumn]
@@ -167,7 +154,7 @@ class HudiTable(HudiTimeline):
 
         What was begun without a first commit, to be divided in another way, is no table and is made anew.
         """
-        if self.snapshot() is not None:
+        if self.begin() is not None:
             return
         fields = [column.name for column in stamp.partitions]
         if self._exists() and self._partition_fields() != fields:
@@ -188,49 +175,38 @@ class HudiTable(HudiTimeline):
     def commit(
         self, operation: Operation, rows: DataFrame | None, columns: HeldColumns, stamp: Callable[[Written], Stamp]
     ) -> None:
-        """Write rows, columns and stamp at once.
+        """Write rows, columns and stamp at once, if no other commit was made since `begin`.
 
         Args:
             operation: change records one by one, or replace all there are.
             rows: from `hudi_rows.prepared`; None if there are none.
             columns: that the table has afterwards.
             stamp: what the commit says, given what it writes.
+
+        Raises:
+            TargetMoved: if another one was made.
         """
         config = self._config(columns)
         with self._client(config) as client:
             action = str(self._meta().getCommitActionType()) if operation == "upsert" else "replacecommit"
             instant = client.startCommit(action)
-            internal = columns.internal
-            if internal is not None and not is_dated(internal):
-                internal = dated(internal, str(instant))
-                config.setInternalSchemaString(internal)
-            records = self._records(rows, columns.avro, config, operation, instant)
-            if operation == "upsert":
-                statuses, replaced = client.upsertPreppedRecords(records, instant), self._jvm.java.util.HashMap()
-            else:
-                result = client.insertOverwriteTable(records, instant)
-                statuses, replaced = result.getWriteStatuses(), result.getPartitionToReplaceFileIds()
-            stats, written = self._collect(statuses)
-            said = stamp(written).to_metadata()
-            if internal is not None:
-                self._remember(internal, str(instant))
-                said |= {LATEST_SCHEMA: internal}
-            metadata = self._option(said)
-            nothing = self._hudi.common.util.Option.empty()
-            if not client.commitStats(instant, stats, metadata, action, replaced, nothing):
-                raise TargetError(f"Cannot write {self.path}: Hudi did not commit {instant}")
-
-    def undo_unfinished(self, columns: HeldColumns) -> None:
-        """Take back what a process that died began, where no other may be writing.
-
-        The next commit does so too. But rows that it is made of have been looked for by then, and Hudi's reader asks
-        once more for what it saw of an unfinished replacement, which is gone. Source: `TimelineUtils.
-        validateTimestampAsOf`, `CleanerUtils.rollbackFailedWrites`.
-        """
-        config = self._config(columns)
-        if config.getFailedWritesCleanPolicy().isEager():
-            with self._client(config) as client:
-                client.rollbackFailedWrites(self._meta())
+            with self._in_turn(client, str(instant)):
+                internal = columns.internal
+                if internal is not None and not is_dated(internal):
+                    internal = dated(internal, str(instant))
+                    config.setInternalSchemaString(internal)
+                records = self._records(rows, columns.avro, config, operation, instant)
+                if operation == "upsert":
+                    statuses, replaced = client.upsertPreppedRecords(records, instant), self._jvm.java.util.HashMap()
+                else:
+                    result = client.insertOverwriteTable(records, instant)
+                    statuses, replaced = result.getWriteStatuses(), result.getPartitionToReplaceFileIds()
+                stats, written = self._collect(statuses)
+                said = stamp(written).to_metadata()
+                if internal is not None:
+                    self._remember(internal, str(instant))
+                    said |= {LATEST_SCHEMA: internal}
+                self._complete(client, str(instant), stats, said, action, replaced)
 
     def _remember(self, internal: str, instant: str) -> None:
         """Keep the columns of all commits where readers look for those of old files.
@@ -326,33 +302,6 @@ class HudiTable(HudiTimeline):
         )
         return self._hudi.HoodieCreateRecordUtils.createHoodieRecordRdd(arguments)
 
-    def _with_client(self, action: Callable[[Any], object], settings: Mapping[str, str] | None = None) -> None:
-        snapshot = self.snapshot()
-        assert snapshot is not None
-        with self._client(self._config(snapshot.columns, settings)) as client:
-            action(client)
-
-    @contextmanager
-    def _client(self, config: Any) -> Iterator[Any]:
-        """Open a write client whose tasks know the calendar: outside of queries Spark tells tasks no settings.
-
-        Source: Spark 3.5, `SQLConf.get`, which reads them from the local properties of a task.
-        """
-        told = self._java_context()
-        before = {key: told.getLocalProperty(key) for key in HUDI_CALENDAR}
-        for key, value in HUDI_CALENDAR.items():
-            told.setLocalProperty(key, value)
-        client = None
-        try:
-            context = self._hudi.client.common.HoodieSparkEngineContext(told)
-            client = self._hudi.client.SparkRDDWriteClient(context, config)
-            yield client
-        finally:
-            for key, value in before.items():
-                told.setLocalProperty(key, value)
-            if client is not None:
-                client.close()
-
     def _newest(self, parts: str) -> Iterator[Any]:
         meta = self._meta()
         completed = meta.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
@@ -368,32 +317,6 @@ class HudiTable(HudiTimeline):
                 yield from each(getattr(view, parts)(folder).iterator())
         finally:
             view.close()
-
-    def _config(self, columns: HeldColumns, settings: Mapping[str, str] | None = None) -> Any:
-        regime = {} if columns.internal is None else ON_READ
-        properties = self._java_map({**self._told, **regime, **(settings or {})})
-        builder = self._hudi.config.HoodieWriteConfig.newBuilder()
-        builder = builder.withEngineType(self._hudi.common.engine.EngineType.SPARK).withPath(self.path)
-        config = builder.withSchema(columns.avro).forTable(self._name).withProps(properties).build()
-        if columns.internal is not None:
-            config.setInternalSchemaString(columns.internal)
-        return config
-
-    @property
-    def _told(self) -> Mapping[str, str]:
-        """What the write client is told in every commit."""
-        return {**self._settings, **partition_settings(self._partition_fields())}
-
-    def _partition_fields(self) -> list[str]:
-        """Return the columns that the table was made to be divided by."""
-        if self._fields is None:
-            self._fields = partition_fields(self._meta())
-        return self._fields
-
-    @property
-    def _name(self) -> str:
-        # Hudi wants one that is not blank, and whoever registers the table in Hive a plain one.
-        return held_name(self.path.rsplit("/", 1)[-1], HUDI.columns)
 
 
 def _columns_of(rows: DataFrame, struct: StructType) -> list[Column]:

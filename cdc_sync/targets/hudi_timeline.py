@@ -24,14 +24,12 @@ class Snapshot:
         stamp: what the newest commit of ours says.
         columns: what it says of the columns.
         logs: changed rows lie in logs beside the files, as was chosen when the table was made.
-        unfinished: commits were begun and not completed: one is being made, or was by a process that died.
     """
 
     instant: str
     stamp: Stamp
     columns: HeldColumns
     logs: bool
-    unfinished: bool
 
 
 class HudiTimeline:
@@ -56,16 +54,15 @@ class HudiTimeline:
         meta = self._meta()
         timeline = meta.getActiveTimeline()
         logs, newest = has_logs(meta), None
-        unfinished = not timeline.getCommitsTimeline().filterInflightsAndRequested().empty()
         for instant, stamp, columns in self._stamps(timeline):
             newest = newest or instant
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs, unfinished=unfinished)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs)
         if newest is None:
             return None
         for _, stamp, columns in self._archived(meta):
             if stamp is not None:
-                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs, unfinished=unfinished)
+                return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs)
         raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted; give the table another target, or drop it to have it built anew"
@@ -90,7 +87,7 @@ class HudiTimeline:
         for found, stamp, columns in self._stamps(meta.getActiveTimeline()):
             if found <= instant and stamp is not None:
                 logs = has_logs(meta)
-                return Snapshot(instant=instant, stamp=stamp, columns=columns, logs=logs, unfinished=False)
+                return Snapshot(instant=instant, stamp=stamp, columns=columns, logs=logs)
         raise TargetError(f"Cannot read {self.path} as of {instant}: the commit is no longer in the timeline")
 
     def keeps(self, instant: str) -> bool:

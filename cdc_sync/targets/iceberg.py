@@ -1,13 +1,15 @@
 """Iceberg, format version 2, merge-on-read, through Spark and the Iceberg Java API inside its JVM.
 
 One migration is one metadata commit: an Iceberg transaction takes any number of schema updates and the version stamp
-(a table property) together. Progress is a property of each snapshot, so it is committed with the rows or not at all.
+(a table property) together. Progress is a property of each snapshot, so it is committed with the rows or not at all;
+and whatever changes a table is committed on the state that it was begun on (`iceberg_change`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from cdc_sync.migrate.migration import (
 from cdc_sync.migrate.modes import Mode, metadata_names
 from cdc_sync.migrate.names import held_migration, held_schema
 from cdc_sync.naming import TargetName
-from cdc_sync.progress import PROPERTY, Progress
+from cdc_sync.progress import Progress
 from cdc_sync.quote import quoted
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import value_column
@@ -42,7 +44,7 @@ from cdc_sync.targets import iceberg_upkeep
 from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.filling import backfill_statement
-from cdc_sync.targets.iceberg_callback import with_properties
+from cdc_sync.targets.iceberg_change import Change
 from cdc_sync.targets.iceberg_creation import create_table
 from cdc_sync.targets.iceberg_partitions import (
     left_columns,
@@ -118,32 +120,27 @@ class IcebergTarget:
                 case CreateTable():
                     self._create(name, step, stamps(migration))
                 case JoinValues():
-                    if self._load(name).properties().get(VERSION_PROPERTY) != str(migration.version):
-                        self._join(name, step, (said or {}).get(step.into))
+                    with self._changing("join columns of", name, progress) as change:
+                        if not _is_stamped(change.table, migration):
+                            self._join(name, change, step, (said or {}).get(step.into))
                 case AlterTable(steps=steps):
-                    table = self._load(name)
-                    if table.properties().get(VERSION_PROPERTY) == str(migration.version):
-                        continue
-                    transaction = table.newTransaction()
-                    try:
-                        alter(self._jvm, transaction, steps)
-                        stamp_what_is_left(transaction, table)
-                        update = transaction.updateProperties()
-                        for key, value in stamps(migration).items():
-                            update.set(key, value)
-                        update.commit()
-                        transaction.commitTransaction()
-                    except Py4JJavaError as error:
-                        raise self._failure("migrate", name, error) from error
+                    with self._changing("migrate", name, progress) as change:
+                        if not _is_stamped(change.table, migration):
+                            before = partitioning_of(change.table)
+                            alter(self._jvm, change.transaction, steps)
+                            stamp_what_is_left(change.transaction, before)
+                            update = change.transaction.updateProperties()
+                            for key, value in stamps(migration).items():
+                                update.set(key, value)
+                            update.commit()
                 case RewriteTable():
                     self._rewrite(name, step, migration, progress)
                 case Backfill():
-                    self._backfill(name, step, progress)
+                    with self._changing("back-fill", name, progress) as change:
+                        change.run(backfill_statement(self._sql_name(name), step), progress)
                 case Repartition(after=after):
-                    try:
-                        repartition(self._jvm, self._load(name), after, self._config.table_properties)
-                    except Py4JJavaError as error:
-                        raise self._failure("partition", name, error) from error
+                    with self._changing("partition", name, progress) as change:
+                        repartition(self._jvm, change.transaction, after, self._config.table_properties)
 
     def roll_back(self, name: TargetName) -> bool:
         """Set the table's main branch, schema and partitions back to what the last rewrite kept."""
@@ -154,66 +151,69 @@ class IcebergTarget:
             raise self._failure("roll back", name, error) from error
 
     def _rewrite(self, name: TargetName, step: RewriteTable, migration: Migration, progress: Progress) -> None:
-        table = self._load(name)
-        if table.properties().get(VERSION_PROPERTY) == str(migration.version):
-            return
-        metadata = metadata_names(_mode(table))
-        stamp = VERSION_PROPERTY, str(migration.version)
-        try:
+        with self._changing("rewrite", name, progress) as change:
+            if _is_stamped(change.table, migration):
+                return
+            metadata = metadata_names(_mode(change.table))
+            stamp = VERSION_PROPERTY, str(migration.version)
             rows = converted_rows(self._spark.table(self._sql_name(name)), step, migration.schema, metadata)
-            rewrite(self._spark, self._catalog_name, table, rows, step, stamp=stamp, progress=progress)
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("rewrite", name, error) from error
+            rewrite(self._jvm, change, rows, step, stamp=stamp, progress=progress)
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is a property of the snapshot this makes."""
         batch = replace(batch, schema=held_schema(batch.schema, ICEBERG.columns))
-        properties = {PROPERTY: batch.progress.to_text()}
-        try:
+        with self._changing("write", name, batch.behind) as change:
             if batch.append or batch.mode == "append":
-                self._append(name, batch, batch.rows, properties)
+                self._append(name, change, batch, batch.rows)
             elif not batch.schema.primary_key:
-                self._write_whole_rows(name, batch, properties)
+                self._write_whole_rows(name, change, batch)
             else:
-                self._merge(batch.rows, lambda view: merge_statement(self._sql_name(name), view, batch), properties)
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("write", name, error) from error
+                with viewed(batch.rows) as view:
+                    change.run(merge_statement(self._sql_name(name), view, batch), batch.progress)
 
-    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+    def change_rows(
+        self,
+        name: TargetName,
+        rows: RowsOf,
+        change: RowMoves | Backfill,
+        progress: Progress,
+        behind: Progress | None,
+    ) -> None:
         """Update them; where nothing is to change there is no commit."""
         text = change_rows_statement(self._sql_name(name), held_rows(rows, ICEBERG.columns), change)
         if text is None:
             return
-        try:
-            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("change rows of", name, error) from error
+        with self._changing("change rows of", name, behind) as changing:
+            changing.run(text, progress)
 
-    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress, behind: Progress | None) -> None:
         """Delete them; a table without such rows gets the marker all the same."""
         text = remove_rows_statement(self._sql_name(name), held_rows(rows, ICEBERG.columns))
-        try:
-            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("remove rows of", name, error) from error
-        if progress_of(name, lineage(self._load(name))) != progress:
-            self.mark(name, progress)
+        with self._changing("remove rows of", name, behind) as change:
+            change.run(text, progress)
+            if progress_of(name, lineage(change.table)) != progress:
+                change.mark(progress)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Take all files out of the table, delete files too: one commit of metadata, however many rows there are."""
-        everything = self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        try:
-            delete = self._load(name).newDelete().deleteFromRowFilter(everything)
-            delete.set(PROPERTY, progress.to_text()).commit()
-        except Py4JJavaError as error:
-            raise self._failure("empty", name, error) from error
+        with self._changing("empty", name, behind) as change:
+            change.truncate(progress)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Append no file: a snapshot of the same files, with the marker."""
+        with self._changing("mark", name, behind) as change:
+            change.mark(progress)
+
+    @contextmanager
+    def _changing(self, verb: str, name: TargetName, behind: Progress | None) -> Iterator[Change]:
+        """Have a table changed in one commit, which nobody else's comes before."""
         try:
-            self._load(name).newFastAppend().set(PROPERTY, progress.to_text()).commit()
-        except Py4JJavaError as error:
-            raise self._failure("mark", name, error) from error
+            change = Change(self._spark, self._catalog_name, name, self._load(name))
+            change.check(behind)
+            yield change
+            change.commit()
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure(verb, name, error) from error
 
     def drop(self, name: TargetName) -> None:
         """Take the table out of the catalogue, and then delete its files."""
@@ -236,30 +236,25 @@ class IcebergTarget:
         except Py4JJavaError as error:
             raise self._failure("archive", name, error) from error
 
-    def _append(self, name: TargetName, batch: Batch, rows: DataFrame, properties: dict[str, str]) -> None:
+    def _append(self, name: TargetName, change: Change, batch: Batch, rows: DataFrame) -> None:
         metadata = metadata_names(batch.mode)
         names = tuple((value_column(column.id), column.name) for column in batch.schema.columns)
         if name not in self._left:
-            self._left[name] = left_columns(self._load(name))
+            self._left[name] = left_columns(change.table)
         left = self._left[name]
 
         def columns() -> Projection:
             named = (_named(label, text) for label, text in names)
             return Projection([*named, *metadata, *(F.lit(None).alias(column) for column in left)])
 
-        writer = kept(("named", names, metadata, left), columns).of(rows).writeTo(self._sql_name(name))
-        for key, value in properties.items():
-            writer = writer.option(f"snapshot-property.{key}", value)
-        writer.append()
+        change.append(kept(("named", names, metadata, left), columns).of(rows), batch.progress)
 
-    def _write_whole_rows(self, name: TargetName, batch: Batch, properties: dict[str, str]) -> None:
-        def statement(view: str) -> str:
-            return merge_whole_rows_statement(self._sql_name(name), view, batch.schema)
+    def _write_whole_rows(self, name: TargetName, change: Change, batch: Batch) -> None:
+        def merge(source: DataFrame) -> None:
+            with viewed(source) as view:
+                change.run(merge_whole_rows_statement(self._sql_name(name), view, batch.schema), batch.progress)
 
-        writer = Writer(
-            append=lambda rows: self._append(name, batch, rows, properties),
-            merge=lambda source: self._merge(source, statement, properties),
-        )
+        writer = Writer(append=lambda rows: self._append(name, change, batch, rows), merge=merge)
         table = self.read(name, batch.schema, [column.id for column in batch.schema.columns])
         write_whole_rows(name, batch, table, writer)
 
@@ -295,35 +290,18 @@ class IcebergTarget:
         except (Py4JJavaError, PySparkException) as error:
             raise self._failure("maintain", name, error) from error
 
-    def _merge(self, rows: DataFrame, statement: Callable[[str], str], properties: dict[str, str]) -> None:
-        with viewed(rows) as view:
-            text = statement(view)
-            with_properties(self._spark, properties, lambda: self._spark.sql(text))
-
-    def _join(self, name: TargetName, step: JoinValues, said: DataFrame | None) -> None:
+    def _join(self, name: TargetName, change: Change, step: JoinValues, said: DataFrame | None) -> None:
         """Fill the column that stays, under the name it was kept under; readers find the new name when all is there."""
-        table = self._load(name)
-        progress = progress_of(name, lineage(table))
-        if progress is None:
+        if change.progress is None:
             return  # no rows yet
-        properties = {PROPERTY: marker_after_join(progress, step.version).to_text()}
-        by_key = bool(step.schema.primary_key) and _mode(table) != "append"
-        try:
-            widen(self._jvm, table, step.schema.column(step.into).name, step.type)
-            if not by_key:
-                text = join_columns_statement(self._sql_name(name), step)
-                with_properties(self._spark, properties, lambda: self._spark.sql(text))
-            elif said is not None:
-                self._merge(said, lambda view: join_said_statement(self._sql_name(name), view, step), properties)
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("join columns of", name, error) from error
-
-    def _backfill(self, name: TargetName, step: Backfill, progress: Progress) -> None:
-        text = backfill_statement(self._sql_name(name), step)
-        try:
-            with_properties(self._spark, {PROPERTY: progress.to_text()}, lambda: self._spark.sql(text))
-        except (Py4JJavaError, PySparkException) as error:
-            raise self._failure("back-fill", name, error) from error
+        progress = marker_after_join(change.progress, step.version)
+        by_key = bool(step.schema.primary_key) and _mode(change.table) != "append"
+        widen(self._jvm, change.table, step.schema.column(step.into).name, step.type)
+        if not by_key:
+            change.run(join_columns_statement(self._sql_name(name), step), progress)
+        elif said is not None:
+            with viewed(said) as view:
+                change.run(join_said_statement(self._sql_name(name), view, step), progress)
 
     def _create(self, name: TargetName, step: CreateTable, stamped: dict[str, str]) -> None:
         catalog = self._catalog
@@ -381,6 +359,10 @@ class IcebergTarget:
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
+
+
+def _is_stamped(table: Any, migration: Migration) -> bool:
+    return bool(table.properties().get(VERSION_PROPERTY) == str(migration.version))
 
 
 def _mode(table: Any) -> Mode:

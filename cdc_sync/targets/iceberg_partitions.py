@@ -76,15 +76,15 @@ def partitioning_of(table: Any) -> Partitioning:
     return Partitioning(fields=tuple(item for _, item in found if item is not None))
 
 
-def repartition(jvm: Any, table: Any, partitioning: Partitioning, given: Mapping[str, str]) -> None:
-    """Commit the spec, how rows are brought to their files, and the stamp; nothing happens if that is stamped.
+def repartition(jvm: Any, transaction: Any, partitioning: Partitioning, given: Mapping[str, str]) -> None:
+    """Change the spec, how rows are brought to their files, and the stamp; nothing happens if that is stamped.
 
     Args:
         given: table properties that the operator set, which stay.
     """
+    table = transaction.table()
     if table.properties().get(PARTITION_PROPERTY) == str(partitioning):
         return
-    transaction = table.newTransaction()
     schema = table.schema()
     held = {(field.sourceId(), field.transform().toString()): field.name() for field in _partitioned(table.spec())}
     wanted: dict[tuple[int, str], PartitionField] = {}
@@ -100,14 +100,14 @@ def repartition(jvm: Any, table: Any, partitioning: Partitioning, given: Mapping
                 name = held_name(item.column, ICEBERG.columns)
                 update.addField(_field_name(item, name, place[0]), _term(jvm, item, name))
         update.commit()
+    set_before = dict(table.properties())
     properties = transaction.updateProperties()
     former, writing = _WRITING[bool(held)], _WRITING[bool(wanted)]
     for key, value in writing.items():
         # What somebody set by hand meanwhile stays as well.
-        if key not in given and table.properties().get(key) == former[key]:
+        if key not in given and set_before.get(key) == former[key]:
             properties.set(key, value)
     properties.set(PARTITION_PROPERTY, str(partitioning)).commit()
-    transaction.commitTransaction()
 
 
 def release(transaction: Any, name: str) -> tuple[Any, ...]:
@@ -163,16 +163,14 @@ def take_back(jvm: Any, transaction: Any, name: str, fields: tuple[Any, ...]) ->
     update.commit()
 
 
-def stamp_what_is_left(transaction: Any, before: Any) -> None:
+def stamp_what_is_left(transaction: Any, before: Partitioning) -> None:
     """Say in the same transaction that the spec is less than was configured, if columns took a part of it away.
 
     Args:
-        before: the table as it was.
+        before: what the table was divided by.
     """
     after = transaction.table()
-    if PARTITION_PROPERTY in after.properties() and len(partitioning_of(after).fields) < len(
-        partitioning_of(before).fields
-    ):
+    if PARTITION_PROPERTY in after.properties() and len(partitioning_of(after).fields) < len(before.fields):
         transaction.updateProperties().set(PARTITION_PROPERTY, str(partitioning_of(after))).commit()
 
 

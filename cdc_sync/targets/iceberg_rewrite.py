@@ -1,10 +1,6 @@
 """New types for columns of an Iceberg table that has rows: schema, data, stamp and marker in one metadata commit.
 
-Spark writes the converted rows to the table as an open Iceberg transaction has it, which readers do not see; the
-transaction's commit is the change. A crash before leaves files that no metadata names. The snapshot before is kept by a
-tag, and what `roll_back` needs beside it by a table property, both in the same commit.
-
-Source: Iceberg's `StagedSparkTable` writes to `Transaction.table()` in the same way, for REPLACE TABLE AS SELECT.
+The snapshot before is kept by a tag, and what `roll_back` needs beside it by a table property, both in that commit.
 """
 
 from __future__ import annotations
@@ -12,12 +8,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.migrate.migration import RewriteTable
-from cdc_sync.progress import PROPERTY, Progress
-from cdc_sync.targets.iceberg_partitions import left_columns, needed_by_specs, stamp_what_is_left
+from cdc_sync.progress import Progress
+from cdc_sync.targets.iceberg_change import Change
+from cdc_sync.targets.iceberg_partitions import left_columns, needed_by_specs, partitioning_of, stamp_what_is_left
 from cdc_sync.targets.iceberg_schema import alter
 from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
@@ -27,79 +24,38 @@ _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
 
 
 def rewrite(
-    spark: SparkSession,
-    catalog: str,
-    table: Any,
-    rows: DataFrame,
-    step: RewriteTable,
-    *,
-    stamp: tuple[str, str],
-    progress: Progress,
+    jvm: Any, change: Change, rows: DataFrame, step: RewriteTable, *, stamp: tuple[str, str], progress: Progress
 ) -> None:
-    """Commit the changes of a step and `rows` as all the table has.
+    """Have the changes of a step and `rows` as all the table has; committed with the change.
 
     Args:
-        catalog: the Spark catalog that the table is in.
-        table: Iceberg's, as it was when `rows` were read from it.
+        jvm: the gateway's view of the JVM.
+        change: begun before `rows` were read from the table.
         rows: what `rows.converted_rows` returns.
         stamp: the property that says which version the columns are of.
         progress: what the rows contain.
     """
-    jvm: Any = spark._jvm
-    held = table.currentSnapshot().snapshotId()
-    transaction = table.newTransaction()
-    alter(jvm, transaction, step.steps)
-    stamp_what_is_left(transaction, table)
-    _keep(transaction, held)
-    options = {
-        f"snapshot-property.{PROPERTY}": progress.to_text(),
-        # Whatever another writer commits meanwhile fails this, instead of being replaced.
-        "isolation-level": "serializable",
-        "validate-from-snapshot-id": str(held),
-    }
-    left = left_columns(transaction.table())
-    _overwrite(
-        spark, catalog, transaction.table(), rows.select("*", *(F.lit(None).alias(name) for name in left)), options
-    )
-    update = transaction.updateProperties()
+    table, transaction = change.table, change.transaction
     kept = {
         "version": step.version,
-        "snapshot": held,
+        "snapshot": table.currentSnapshot().snapshotId(),
         "schema": table.schema().schemaId(),
         "spec": table.spec().specId(),
         "partition_by": table.properties().get(PARTITION_PROPERTY),
     }
-    update.set(_BEFORE_PROPERTY, json.dumps(kept)).set(*stamp).commit()
-    transaction.commitTransaction()
+    partitioning = partitioning_of(table)
+    alter(jvm, transaction, step.steps)
+    stamp_what_is_left(transaction, partitioning)
+    _keep(transaction, kept["snapshot"])
+    left = left_columns(table)
+    change.overwrite(rows.select("*", *(F.lit(None).alias(name) for name in left)), progress)
+    transaction.updateProperties().set(_BEFORE_PROPERTY, json.dumps(kept)).set(*stamp).commit()
 
 
 def _keep(transaction: Any, snapshot: int) -> None:
     snapshots = transaction.manageSnapshots()
     exists = transaction.table().refs().containsKey(TAG)
     (snapshots.replaceTag if exists else snapshots.createTag)(TAG, snapshot).commit()
-
-
-def _overwrite(spark: SparkSession, catalog: str, table: Any, rows: DataFrame, options: dict[str, str]) -> None:
-    """Replace all rows of a table that no catalog knows: the data frame's own writer takes names only.
-
-    The catalog is there for its functions, by which rows are brought to their partitions.
-    """
-    jvm: Any = spark._jvm
-    java_options = jvm.java.util.HashMap()
-    for key, value in options.items():
-        java_options.put(key, value)
-    plugin = jvm.scala.Option.apply(spark._jsparkSession.sessionState().catalogManager().catalog(catalog))
-    none = jvm.scala.Option.empty()
-    target = jvm.org.apache.iceberg.spark.source.SparkTable(table, False)
-    relation = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(target, plugin, none)
-    plan = jvm.org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression.byName(
-        relation,
-        rows._jdf.queryExecution().analyzed(),
-        jvm.org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral(),
-        jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_options),
-    )
-    mode = jvm.org.apache.spark.sql.execution.CommandExecutionMode.ALL()
-    spark._jsparkSession.sessionState().executePlan(plan, mode).assertCommandExecuted()
 
 
 def kept_version(table: Any) -> int | None:

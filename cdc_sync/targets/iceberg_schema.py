@@ -123,7 +123,7 @@ def _place_member(update: Any, name: str, within: str, after: str | None) -> Any
 
 
 def widen(jvm: Any, table: Any, name: str, type_: DataType) -> None:
-    """Give a column a wider type, in a commit of its own; nothing happens if it has it."""
+    """Give a column a wider type; nothing happens if it has it."""
     target = iceberg_type(jvm, type_)
     if isinstance(type_, NESTED) or table.schema().findType(name).equals(target):
         return

@@ -34,6 +34,7 @@ from cdc_sync.targets.base import (
     Commit,
     RowsOf,
     TargetState,
+    check_held,
     marker_after_join,
     same_offsets,
 )
@@ -107,6 +108,8 @@ class MemoryTarget:
     ) -> None:
         """Carry out the steps."""
         for step in migration.steps:
+            if not isinstance(step, CreateTable):
+                check_held(name, self._tables[name].progress, progress)
             match step:
                 case CreateTable(schema=schema, mode=mode):
                     with self._lock:
@@ -199,11 +202,21 @@ class MemoryTarget:
             kept = _unchanged(name, batch, values, known=key in after)
             written = {column.id: values[value_column(column.id)] for column in batch.schema.live}
             after[key] = after.get(key, {}) | {id_: value for id_, value in written.items() if id_ not in kept}
-        table.commit(after, batch.progress)
+        with self._lock:
+            check_held(name, table.progress, batch.behind)
+            table.commit(after, batch.progress)
 
-    def change_rows(self, name: TargetName, rows: RowsOf, change: RowMoves | Backfill, progress: Progress) -> None:
+    def change_rows(
+        self,
+        name: TargetName,
+        rows: RowsOf,
+        change: RowMoves | Backfill,
+        progress: Progress,
+        behind: Progress | None,
+    ) -> None:
         """Change them."""
         table, source = self._tables[name], rows.schema.columns[0].id
+        check_held(name, table.progress, behind)
         values = _initials(change.columns) if isinstance(change, Backfill) else {}
         after: _Rows = {}
         for key, row in table.rows.items():
@@ -218,17 +231,20 @@ class MemoryTarget:
                 after[tuple(new.get(id_) for id_ in change.key)] = new
         table.rows, table.progress = after, progress
 
-    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress) -> None:
+    def remove_rows(self, name: TargetName, rows: RowsOf, progress: Progress, behind: Progress | None) -> None:
         """Keep all others."""
         table, source = self._tables[name], rows.schema.columns[0].id
+        check_held(name, table.progress, behind)
         table.commit({key: row for key, row in table.rows.items() if row.get(source) != rows.label}, progress)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Remove all rows."""
+        check_held(name, self._tables[name].progress, behind)
         self._tables[name].commit({}, progress)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Keep the rows."""
+        check_held(name, self._tables[name].progress, behind)
         self._tables[name].commit(self._tables[name].rows, progress)
 
     def drop(self, name: TargetName) -> None:

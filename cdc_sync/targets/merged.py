@@ -45,7 +45,7 @@ from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_col
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
-from cdc_sync.targets.base import Batch, Commit, RowsOf, Shareable, Target, TargetState, same_offsets
+from cdc_sync.targets.base import Batch, Commit, RowsOf, Shareable, Target, TargetState, check_held, same_offsets
 from cdc_sync.targets.draft import DraftTarget
 from cdc_sync.union import Share, Union, empty_union, parse_union
 from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
@@ -162,6 +162,7 @@ class MergedTarget:
         """Write the rows with the union's columns; those that the source table does not have are NULL in them."""
         with self._shared.lock:
             mine, share = self._settled(name)
+            check_held(name, mine.progress, batch.behind)
             union = mine.union
             key = (union.source.id, *(share.columns[id_] for id_ in batch.schema.primary_key))
             found = replace(
@@ -169,21 +170,24 @@ class MergedTarget:
                 rows=_of_union(batch, union, share),
                 schema=replace(_as_held(union, batch.schema, share), primary_key=key),
                 progress=self._marker(mine, batch.progress),
+                behind=mine.state.progress,
                 unchanged=tuple(share.columns[id_] for id_ in batch.unchanged),
             )
             self._target.write(name, found)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Remove the rows of this source table."""
         with self._shared.lock:
             mine, _ = self._settled(name)
-            self._target.remove_rows(name, self._rows(mine.union), self._marker(mine, progress))
+            check_held(name, mine.progress, behind)
+            self._target.remove_rows(name, self._rows(mine.union), self._marker(mine, progress), mine.state.progress)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Commit the share's progress alone."""
         with self._shared.lock:
             mine, _ = self._settled(name)
-            self._target.mark(name, self._marker(mine, progress))
+            check_held(name, mine.progress, behind)
+            self._target.mark(name, self._marker(mine, progress), mine.state.progress)
 
     def drop(self, name: TargetName) -> None:
         """Remove the rows of this source table, then its share; with the last one the table goes.
@@ -202,7 +206,7 @@ class MergedTarget:
                 self._target.drop(name)
                 return
             if mine.state.progress is not None:
-                self._target.remove_rows(name, self._rows(mine.union), mine.state.progress)
+                self._target.remove_rows(name, self._rows(mine.union), mine.state.progress, mine.state.progress)
             self._stamp(name, mine, after.next)
 
     def archive(self, name: TargetName, into: TargetName) -> None:
@@ -273,7 +277,7 @@ class MergedTarget:
             if not mine.is_done and mine.progress is not None:
                 progress = replace(mine.progress, version=share.coming.version)
                 marker = self._marker(mine, progress)
-                self._target.change_rows(name, self._rows(mine.union), share.coming.moves, marker)
+                self._target.change_rows(name, self._rows(mine.union), share.coming.moves, marker, mine.state.progress)
             self._stamp(name, mine, settled(mine.union, self._table).next)
             mine = self._there(name)
             share = mine.share
@@ -283,11 +287,13 @@ class MergedTarget:
 
     def _fill(self, name: TargetName, columns: Sequence[Column], progress: Progress) -> None:
         mine, share = self._settled(name)
+        check_held(name, mine.progress, progress)
         homes = tuple(
             replace(mine.union.schema.column(share.columns[column.id]), initial=column.initial) for column in columns
         )
         step = Backfill(columns=homes)
-        self._target.change_rows(name, self._rows(mine.union), step, self._marker(mine, progress))
+        marker = self._marker(mine, progress)
+        self._target.change_rows(name, self._rows(mine.union), step, marker, mine.state.progress)
 
     def _stamp(self, name: TargetName, mine: _Mine, after: Union) -> None:
         steps = with_schemas(mine.union.schema, diff(mine.union.schema, after.schema))

@@ -116,25 +116,20 @@ class Metastore:
                 return False
         return True
 
-    def replace(
-        self, name: TargetName, entry: Entry, *, into: TargetName | None = None, seen: Mapping[str, str] | None = None
-    ) -> None:
+    def replace(self, name: TargetName, entry: Entry, *, into: TargetName | None = None) -> None:
         """Put another entry in the place of one, under another name if one is given, in one call.
 
         Args:
             name: under which the entry is.
             entry: what there is afterwards.
             into: the name that it has then.
-            seen: parameters that the entry has to have still.
 
         All partitions get the columns in the same call; their keys cannot become others.
 
         Raises:
-            TargetError: if somebody else has replaced it, or the metastore does not let columns become others.
+            TargetError: if the metastore does not let columns become others.
         """
         with self.client() as client:
-            if seen is not None:
-                _check_unchanged(name, _found(client, name), seen)
             self._allow_types(client)
             try:
                 table = self._table(into or name, entry)
@@ -298,15 +293,6 @@ def _form_of(place: Any) -> Form:
         serde=str(serde.getSerializationLib()),
         options=options,
     )
-
-
-def _check_unchanged(name: TargetName, table: Any, seen: Mapping[str, str]) -> None:
-    """Refuse to undo what another writer did meanwhile, which the metastore itself does not look at."""
-    found = {} if table is None else table.getParameters()
-    if any(found.get(key) != value for key, value in seen.items()):
-        raise TargetError(
-            f"Cannot write {name}: somebody else has changed it meanwhile; only one job may write a table"
-        )
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal
-from cdc_sync.targets.base import Batch, Commit, TargetState, marker_after_join
+from cdc_sync.targets.base import Batch, Commit, TargetState, check_held, marker_after_join
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Metastore
@@ -85,7 +85,7 @@ class ParquetTarget:
         """Read the stamp that the metastore's entry names; a table of somebody else has none."""
         with _telling("read", name):
             table = self.table(name)
-            now = table.snapshot()
+            now = table.settle()
             if now is None:
                 return None if table.entry() is None else TargetState(version=None, progress=None)
             stamp = now.stamp
@@ -118,7 +118,7 @@ class ParquetTarget:
             stamp = Stamp(version=migration.version, mode=step.mode, columns=columns, struct=struct)
             table.create(stamp if step.partitioning is None else divided_by(stamp, step.partitioning, step.schema))
             return
-        now = _to_change(table)
+        now = _to_change(table, progress)
         if isinstance(step, Backfill):
             self._backfill(table, now, step, progress)
             return
@@ -154,7 +154,7 @@ class ParquetTarget:
         """Name the folder of before the last rewrite again."""
         with _telling("roll back", name):
             table = self.table(name)
-            now = _to_change(table)
+            now = _settled(table)
             kept = now.stamp.kept
             then = None if kept is None else table.at(now.folder, kept.reference)
             if then is None:
@@ -167,20 +167,20 @@ class ParquetTarget:
         batch = replace(batch, schema=held_schema(batch.schema, PARQUET.columns))
         with _telling("write", name):
             table = self.table(name)
-            write_batch(name, table, _to_change(table), batch)
+            write_batch(name, table, _to_change(table, batch.behind), batch)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Name an empty folder."""
         with _telling("empty", name):
             table = self.table(name)
-            now = _to_change(table)
+            now = _to_change(table, behind)
             table.commit(now, replace(following(now), progress=progress), None)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Say something else of the same files."""
         with _telling("mark", name):
             table = self.table(name)
-            now = _to_change(table)
+            now = _to_change(table, behind)
             table.restamp(now, replace(following(now), progress=progress))
 
     def drop(self, name: TargetName) -> None:
@@ -307,13 +307,26 @@ def _telling(verb: str, name: TargetName) -> Iterator[None]:
 
 
 def _present(table: ParquetTable) -> Snapshot:
-    now = table.snapshot()
+    return _there(table, table.snapshot())
+
+
+def _there(table: ParquetTable, now: Snapshot | None) -> Snapshot:
     if now is None:
         raise TargetError(f"Cannot use {table.name}: there is no table, or one that cdc_sync has not made")
     return now
 
 
-def _to_change(table: ParquetTable) -> Snapshot:
+def _settled(table: ParquetTable) -> Snapshot:
     """Return the present state; what a crash left half done is ended before."""
-    table.settle()
-    return _present(table)
+    return _there(table, table.settle())
+
+
+def _to_change(table: ParquetTable, behind: Progress | None) -> Snapshot:
+    """Return the present state of a table that holds what it is known to.
+
+    Raises:
+        TargetMoved: if it holds something else.
+    """
+    now = _settled(table)
+    check_held(table.name, now.stamp.progress, behind)
+    return now

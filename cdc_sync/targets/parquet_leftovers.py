@@ -8,6 +8,8 @@ from cdc_sync.targets.files import Files
 from cdc_sync.targets.parquet_snapshot import Snapshot
 from cdc_sync.targets.parquet_stamp import Past
 
+CLAIMS = "_cdc_sync_claims"
+"""The folder, below the table's own, that says whose commit comes next."""
 EMPTY = "empty"
 """The folder, below the table's own, of partitions without rows."""
 
@@ -39,8 +41,9 @@ def let_go(
     needed += [state for reference, partitioned in past.items() if partitioned and (state := at(folder, reference))]
     parts = {it.folder for state in needed for it in state.stamp.partitions}
     tops = whole | {state.data for state in needed} | {part.partition("/")[0] for part in parts}
-    for name in files.children(folder) - tops - {EMPTY}:
-        files.delete(f"{folder}/{name}")
+    for name in files.children(folder) - tops - {EMPTY, CLAIMS}:
+        if not _is_coming(name, stamp.number):
+            files.delete(f"{folder}/{name}")
     references = {before.reference, after.reference, *past}
     for state in _states(folder, before.stamp.past, references, at):
         for it in state.stamp.partitions:
@@ -52,6 +55,12 @@ def let_go(
             for inside in files.sizes(f"{folder}/{top}"):
                 if inside and f"{top}/{inside}" not in parts:
                     files.delete(f"{folder}/{top}/{inside}")
+
+
+def _is_coming(name: str, number: int) -> bool:
+    """Whether a folder is of a commit behind the present one, which another process is at."""
+    given = name.partition("-")[0]
+    return given.isdecimal() and int(given) > number
 
 
 def _states(

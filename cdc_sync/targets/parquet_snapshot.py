@@ -18,11 +18,13 @@ class Snapshot:
         folder: the table's own.
         reference: of the state, as in `Past`.
         stamp: what it says.
+        follows: the number that a commit on it gets, if it is the present one.
     """
 
     folder: str
     reference: str
     stamp: Stamp
+    follows: int = 0
 
     @property
     def location(self) -> str:

@@ -19,12 +19,14 @@ from structlog import get_logger
 
 from cdc_sync.errors import TargetError
 from cdc_sync.naming import TargetName
+from cdc_sync.targets.base import moved
+from cdc_sync.targets.claims import Claims
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Entry, Metastore
 from cdc_sync.targets.metastore_partitions import values_of
 from cdc_sync.targets.parquet_entries import FOLDER, TABLE, Entries
-from cdc_sync.targets.parquet_leftovers import let_go
+from cdc_sync.targets.parquet_leftovers import CLAIMS, let_go
 from cdc_sync.targets.parquet_partitions import divided
 from cdc_sync.targets.parquet_snapshot import Snapshot
 from cdc_sync.targets.parquet_stamp import PartFiles, Stamp, Values, parse_stamp, remembered
@@ -71,6 +73,11 @@ class ParquetTable:
         Raises:
             TargetError: if the name is another table's that differs only in case, or the stamp is not there.
         """
+        shown = self._shown()
+        return None if shown is None else self._newest(shown)
+
+    def _shown(self) -> Snapshot | None:
+        """Return the state that the metastore names."""
         present = self._entries.present()
         if present is None:
             return None
@@ -83,6 +90,18 @@ class ParquetTable:
             )
         return found
 
+    def _newest(self, shown: Snapshot) -> Snapshot:
+        """Return the newest state: the one that the metastore names, or one that was committed behind it since."""
+        last = self._claims(shown.folder).last()
+        number = shown.stamp.number
+        if last is not None and last[0] > number:
+            claimed = self.at(shown.folder, last[1])
+            return replace(claimed or shown, follows=last[0] + 1)
+        return replace(shown, follows=number + 1)
+
+    def _claims(self, folder: str) -> Claims:
+        return Claims(self._files, f"{folder}/{CLAIMS}")
+
     def entry(self) -> Entry | None:
         """Return what the metastore has under the name, whoever made it.
 
@@ -91,9 +110,16 @@ class ParquetTable:
         """
         return self._entries.entry()
 
-    def settle(self) -> None:
-        """End what a crash left half done; every change of a table begins with it."""
+    def settle(self) -> Snapshot | None:
+        """End what a crash left half done, and return the present state; every change of a table begins with it."""
         self._entries.settle()
+        shown = self._shown()
+        if shown is None:
+            return None
+        newest = self._newest(shown)
+        if newest.reference != shown.reference:
+            self._show(shown, newest)
+        return newest
 
     def at(self, folder: str, reference: str) -> Snapshot | None:
         """Return a state of the table whose own folder is given, None if it is not kept any more."""
@@ -158,14 +184,15 @@ class ParquetTable:
 
         Raises:
             TargetError: if there is a row of another partition, or not as many; nothing is changed then.
+            TargetMoved: if another commit was made on the same state.
         """
-        number = now.stamp.number + 1
+        number = now.follows
         past = remembered((now.as_past, *now.stamp.past), self._kept_states - 1)
         staying = () if only is None else tuple(it for it in now.stamp.partitions if it.values not in only)
         made = self._written(now.folder, rows, replace(stamp, number=number, past=past), staying)
         if as_many:
             self._check_count(now, made)
-        self._replace(now, made)
+        self._replace(now, made, made.data)
 
     def restamp(self, now: Snapshot, stamp: Stamp, *, data: str | None = None) -> None:
         """Say something else of data files that are there, in one step.
@@ -175,14 +202,14 @@ class ParquetTable:
             stamp: of the one after; its number is filled in here, its past as well unless `data` is given.
             data: the name of the folder of the data files; the present one if it is not given.
         """
-        stamp = replace(stamp, number=now.stamp.number + 1)
+        stamp = replace(stamp, number=now.follows)
         if data is None:
             stamp = replace(stamp, past=remembered((now.as_past, *now.stamp.past), self._kept_states))
         else:
             there = self._files.children(now.folder)
             stamp = replace(stamp, past=tuple(state for state in stamp.past if state.folder in there))
         made = self._stamped(now.folder, data or now.data, stamp)
-        self._replace(now, made)
+        self._replace(now, made, made.reference)
 
     def drop(self) -> None:
         """Give the table another name, which readers do not look for, then delete its files and that entry."""
@@ -257,15 +284,21 @@ class ParquetTable:
         self._files.write(f"{folder}/{made.reference}", stamp.to_text())
         return made
 
-    def _replace(self, before: Snapshot, after: Snapshot) -> None:
-        """Make a state the present one, and let go of files that no state needs."""
-        try:
-            self._entries.replace(before, after)
-        except Py4JJavaError:
-            # The reply may have been lost, not the call.
-            if self._entries.present() != (after.folder, after.reference):
-                raise
-            self.settle()
+    def _replace(self, before: Snapshot, after: Snapshot, written: str) -> None:
+        """Make a state the present one, and let go of files that no state needs.
+
+        Args:
+            before: the state that the other was made of.
+            after: the other.
+            written: what was written for it, below the table's folder.
+
+        Raises:
+            TargetMoved: if another commit was made on the state before; what was written of this one is deleted.
+        """
+        if not self._claims(after.folder).take(after.stamp.number, after.reference):
+            self._files.delete(f"{after.folder}/{written}")
+            raise moved(self.name)
+        self._show(before, after)
         thorough = after.is_partitioned and self.name not in self._tidied
         try:
             if thorough:
@@ -276,3 +309,16 @@ class ParquetTable:
         except (Py4JJavaError, TargetError) as error:
             # The commit is made; the next one tries again.
             get_logger().warning("files of earlier states stay", table=str(self.name), error=first_line(error))
+
+    def _show(self, before: Snapshot, after: Snapshot) -> None:
+        """Have the metastore name a state that was committed, unless it does, or names one that came behind it."""
+        shown = self._entries.present()
+        if shown is not None and shown != (before.folder, before.reference):
+            return  # whoever finds a commit that is not shown shows it
+        try:
+            self._entries.replace(before, after)
+        except Py4JJavaError:
+            # The reply may have been lost, not the call.
+            if self._entries.present() != (after.folder, after.reference):
+                raise
+            self._entries.settle()

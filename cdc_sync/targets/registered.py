@@ -78,13 +78,13 @@ class RegisteredTarget:
         if name not in self._agreed:
             self._register(name)
 
-    def truncate(self, name: TargetName, progress: Progress) -> None:
+    def truncate(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Empty the table, which its entry does not show."""
-        self._target.truncate(name, progress)
+        self._target.truncate(name, progress, behind)
 
-    def mark(self, name: TargetName, progress: Progress) -> None:
+    def mark(self, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         """Commit the progress, which its entry does not show."""
-        self._target.mark(name, progress)
+        self._target.mark(name, progress, behind)
 
     def drop(self, name: TargetName) -> None:
         """Take the entry away before the files, so that nobody is sent where nothing is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,9 +79,6 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
 
     def named(self, name: str) -> Pipeline:
         return replace(self, name=name)
-
-    def delete_checkpoint(self) -> None:
-        shutil.rmtree(Path(self.config.pipeline.root) / "checkpoint")
 
     def statuses(self) -> dict[str, TableStatus]:
         """By table name."""

@@ -34,9 +34,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[ExplainedStep]]:
         found.setdefault(str(name), []).extend(explain(step, name) for step in migration.steps)
         migrate(target, name, migration, progress, said)  # type: ignore[arg-type]
 
-    def told_truncate(target: IcebergTarget, name: TargetName, progress: Progress) -> None:
+    def told_truncate(target: IcebergTarget, name: TargetName, progress: Progress, behind: Progress | None) -> None:
         found.setdefault(str(name), []).append(explain(EmptyTable(), name))
-        truncate(target, name, progress)
+        truncate(target, name, progress, behind)
 
     monkeypatch.setattr(IcebergTarget, "migrate", told_migrate)
     monkeypatch.setattr(IcebergTarget, "truncate", told_truncate)

@@ -21,20 +21,18 @@ from tests.faults.shop import LostReplies, Shop
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 
 
-def test_a_deleted_checkpoint_loses_nothing_and_repeats_nothing(pipeline: NewPipeline, produce: Produce) -> None:
+def test_a_restart_loses_nothing_and_repeats_nothing(pipeline: NewPipeline, produce: Produce) -> None:
     shop, lake = Shop("checkpoint", produce), pipeline("checkpoint")
     shop.open()
     shop.trade()
     lake.run()
     before = lake.commits(*shop.tables)
-    lake.delete_checkpoint()
 
     lake.run()
 
     assert lake.commits(*shop.tables) == before, "a run without new events commits nothing"
     assert_equal(lake, *shop.tables)
     shop.alter()
-    lake.delete_checkpoint()
     lake.run()
     assert_equal(lake, *shop.tables)
 

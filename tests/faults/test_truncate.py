@@ -270,8 +270,8 @@ def test_whatever_commit_is_the_last_before_the_process_dies(
     def lossy_write(target: IcebergTarget, name: TargetName, batch: Batch) -> None:
         meet("write", lambda: write(target, name, batch))
 
-    def lossy_truncate(target: IcebergTarget, name: TargetName, progress: Progress) -> None:
-        meet("truncate", lambda: truncate(target, name, progress))
+    def lossy_truncate(target: IcebergTarget, name: TargetName, progress: Progress, behind: Progress | None) -> None:
+        meet("truncate", lambda: truncate(target, name, progress, behind))
 
     monkeypatch.setattr(IcebergTarget, "write", lossy_write)
     monkeypatch.setattr(IcebergTarget, "truncate", lossy_truncate)

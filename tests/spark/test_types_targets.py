@@ -72,7 +72,7 @@ def write(session: SparkSession, target: Target, name: TargetName, form: Format)
     key = F.col("n").cast("long").alias(value_column(KEY.id))
     flags = F.lit(False).alias(DELETED), F.lit(True).alias(CREATED)
     rows = parsed(session, SCHEMAS, KEPT, form).select(*flags, key, *columns)
-    target.write(name, Batch(rows=rows, schema=TABLE, progress=Progress(version=1)))
+    target.write(name, Batch(rows=rows, schema=TABLE, progress=Progress(version=1), behind=None))
 
 
 def wanted(name: str) -> list[Any]:

@@ -62,6 +62,11 @@ class Lake:
     name: TargetName
     _sources: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def held(self) -> Progress | None:
+        """What the table holds now."""
+        return held(self.target, self.name)
+
     def _learn(self, schema: InternalSchema) -> None:
         """Remember what the source calls the columns whose names the target cannot hold."""
         rules = self.target.capabilities.columns
@@ -72,7 +77,9 @@ class Lake:
 
     def migrate(self, steps: Migration, progress: Progress | None = None) -> None:
         self._learn(steps.schema)
-        self.target.migrate(self.name, steps, progress or Progress(version=steps.version))
+        held = self.held
+        found = Progress(version=steps.version) if held is None else replace(held, version=steps.version)
+        self.target.migrate(self.name, steps, progress or found)
 
     def change(
         self, before: InternalSchema, after: InternalSchema, *, rows: bool = True, progress: Progress | None = None
@@ -86,7 +93,8 @@ class Lake:
     def write(self, schema: InternalSchema, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
         """Apply rows by column name; `deleted` and `created` are false and true where they are not given.
 
-        With the option `unchanged`, ids of columns, a row keeps the values of those that it does not name.
+        With the option `unchanged`, ids of columns, a row keeps the values of those that it does not name. What is
+        given as `through` makes other rows of these.
         """
         left_out: tuple[int, ...] = options.get("unchanged", ())
         flags = [DELETED, CREATED, *([FORGOTTEN, *map(unchanged_column, left_out)] if left_out else [])]
@@ -107,7 +115,11 @@ class Lake:
             defaults = {DELETED: False, CREATED: True, FORGOTTEN: False, **kept}
             values.append((*(flag(row, name, defaults[name]) for name in flags), *map(row.get, _names(schema))))
         frame = self.session.createDataFrame(values, struct)
-        batch = Batch(rows=frame, schema=schema, progress=Progress(version=1))
+        through = options.pop("through", None)
+        batch = Batch(
+            rows=frame if through is None else through(frame), schema=schema, progress=Progress(version=1), behind=None
+        )
+        options["behind"] = options.get("behind", self.held)
         self.target.write(self.name, replace(batch, **options))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -134,6 +146,11 @@ class Lake:
     @property
     def sql_name(self) -> str:
         return ".".join(quoted(part) for part in ("lake", self.name.namespace, self.name.name))
+
+
+def held(target: Target, name: TargetName) -> Progress | None:
+    state = target.state(name)
+    return None if state is None else state.progress
 
 
 def as_spark_finds_it(session: SparkSession, target: ParquetTarget, name: TargetName) -> DataFrame:

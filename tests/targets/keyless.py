@@ -80,7 +80,7 @@ def converted(session: SparkSession, events: Sequence[Event], schema: InternalSc
 def apply(lake: Lake, events: Sequence[Event], schema: InternalSchema = SCHEMA, **options: Any) -> None:
     """Write the events as one batch."""
     rows = whole_rows(converted(lake.session, events, schema), schema)
-    batch = Batch(rows=rows, schema=schema, progress=Progress(version=1), require_rows=True)
+    batch = Batch(rows=rows, schema=schema, progress=Progress(version=1), behind=lake.held, require_rows=True)
     lake.target.write(lake.name, replace(batch, **options))
 
 

@@ -122,8 +122,8 @@ def test_a_truncated_table_is_empty_and_its_past_can_be_read(lake: Lake) -> None
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW, {"id": 2}], progress=PROGRESS)
     behind = replace(PROGRESS, offsets={"töpic": {0: 6, 1: 0}})
-    for _ in range(2):
-        lake.target.truncate(lake.name, behind)
+    for held in (PROGRESS, behind):
+        lake.target.truncate(lake.name, behind, held)
     state = lake.target.state(lake.name)
     assert state is not None
     assert (lake.rows(), state.progress, state.version) == ([], behind, 1)
@@ -137,7 +137,7 @@ def test_a_truncated_table_is_empty_and_its_past_can_be_read(lake: Lake) -> None
 
 def test_a_table_that_was_never_written_can_be_truncated(lake: Lake) -> None:
     lake.create(BEFORE)
-    lake.target.truncate(lake.name, PROGRESS)
+    lake.target.truncate(lake.name, PROGRESS, None)
     state = lake.target.state(lake.name)
     assert state is not None
     assert (lake.rows(), state.progress) == ([], PROGRESS)
@@ -187,9 +187,9 @@ def test_a_table_that_was_renamed_goes_on_under_its_other_name(lake: Lake) -> No
     lake.write(BEFORE, [ROW], progress=PROGRESS)
     lake.target.archive(old, new)
     stamp = Migration(version=5, schema=BEFORE, steps=(AlterTable(steps=()),))
-    for _ in range(2):
-        lake.target.migrate(new, stamp, behind)
-        lake.target.mark(new, behind)
+    for held in (PROGRESS, behind):
+        lake.target.migrate(new, stamp, held)
+        lake.target.mark(new, behind, held)
     state = lake.target.state(new)
     assert state is not None
     assert (state.version, state.progress) == (5, behind)
@@ -206,7 +206,7 @@ def test_changed_and_deleted_rows_are_truncated_too(lake: Lake) -> None:
     lake.create(BEFORE)
     lake.write(BEFORE, [ROW, {"id": 2}, {"id": 3}], append=True)
     lake.write(BEFORE, [{"id": 1, "created": False}, {"id": 2, "deleted": True}])
-    lake.target.truncate(lake.name, PROGRESS)
+    lake.target.truncate(lake.name, PROGRESS, None)
     assert lake.rows() == []
     lake.write(BEFORE, [{**ROW, "id": 2}])
     assert lake.rows() == [{**ROW, "id": 2}]

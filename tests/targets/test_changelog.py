@@ -57,6 +57,7 @@ def write(lake: Lake, schema: InternalSchema, first: int, *events: Mapping[str, 
         rows=changelog(converted, schema, topic="t"),
         schema=schema,
         progress=Progress(version=1, offsets={"t": {0: first + len(events)}}),
+        behind=lake.held,
         mode="append",
     )
     lake.target.write(lake.name, batch)

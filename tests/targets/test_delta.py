@@ -195,8 +195,9 @@ class TestTables:
             F.lit(1).alias("c2"),
             F.lit("x").alias("c3"),
         )
+        batch = Batch(rows=rows, schema=SCHEMA, progress=PROGRESS, behind=table.held, append=append)
         with pytest.raises(TargetError, match="found it"):
-            table.target.write(table.name, Batch(rows=rows, schema=SCHEMA, progress=PROGRESS, append=append))
+            table.target.write(table.name, batch)
         assert len(commits(table)) == before
 
     def test_stamp_and_comments_are_what_any_reader_sees(self, table: Lake) -> None:

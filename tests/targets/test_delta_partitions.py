@@ -207,7 +207,7 @@ class TestRepartitioning:
         lake.write(SCHEMA, rows_of((1, "a", NOON)), progress=Progress(version=1, offsets={"t": {0: 1}}))
         lake.by(SCHEMA, "day(at)")
         lake.write(SCHEMA, rows_of((2, "b", None)), progress=Progress(version=1, offsets={"t": {0: 2}}))
-        lake.target.truncate(lake.name, Progress(version=1, offsets={"t": {0: 3}}))
+        lake.target.truncate(lake.name, Progress(version=1, offsets={"t": {0: 3}}), lake.held)
         assert lake.values() == []
         lake.assert_divided(SCHEMA)
 

@@ -269,6 +269,7 @@ class TestTimeline:
     def test_the_marker_is_found_behind_commits_of_others(self, short: Lake) -> None:
         short.write(BEFORE, [{"id": 1}], progress=self.at(7))
         table = hudi_table(short)
+        table.begin()
         for _ in range(9):
             table.commit("upsert", None, table.snapshot().columns, lambda _: Unsaid())
         assert all(stamp is None for _, stamp in table.stamps())
@@ -324,7 +325,7 @@ class TestFailures:
         lake = Lake(target=hudi, session=session, name=fresh_name())
         lake.create(BEFORE)
         timeline = Path(hudi.path(lake.name)) / ".hoodie"  # type: ignore[attr-defined]
-        for file in timeline.glob("*.commit"):
+        for file in (*timeline.glob("*.commit"), *(timeline / ".cdc_sync_turns").iterdir()):
             file.unlink()
         assert hudi.state(lake.name) is None
         lake.create(BEFORE)
@@ -376,9 +377,7 @@ def test_whoever_dies_in_a_rewrite_leaves_a_table_to_go_on_with(
 
 def is_unfinished(lake: Lake) -> bool:
     """Whether something has to be taken back before the next write, which costs it a moment."""
-    now = hudi_table(lake).snapshot()
-    assert now is not None
-    return bool(now.unfinished)
+    return bool(hudi_table(lake)._unfinished())
 
 
 def test_changes_of_the_tables_that_every_target_is_compared_with_lie_in_logs(

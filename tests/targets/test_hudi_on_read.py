@@ -514,7 +514,7 @@ def test_a_changelog_s_own_columns_stay_behind_all_others(kept: Target, session:
     rows = session.createDataFrame(
         [(1, 7, 8, "c", "topic")], "c1 bigint, c5 int, c6 int, _cdc_op string, _cdc_topic string"
     )
-    kept.write(lake.name, Batch(rows=rows, schema=before, progress=PROGRESS, append=True, mode="append"))
+    kept.write(lake.name, Batch(rows=rows, schema=before, progress=PROGRESS, behind=None, append=True, mode="append"))
     first = version(1, before)
     lake.migrate(migration(first, first, version(2, after), capabilities=HUDI_ON_READ, mode="append"))
     (found,) = lake.rows()

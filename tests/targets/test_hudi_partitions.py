@@ -261,7 +261,7 @@ def test_rows_move_and_are_found_wherever_they_lie(kind: Target, session: SparkS
     assert counts[-1] == 0
     sizes = hudi_table(table.lake).base_sizes()
     assert sum(sizes) == table.state.size > 0
-    kind.truncate(table.lake.name, table.progress)
+    kind.truncate(table.lake.name, table.progress, table.progress)
     table.rows = {}
     table.check()
     table.write(row(1, "a/b"), row(2, None, None))
@@ -286,7 +286,7 @@ def test_what_becomes_of_a_column_becomes_of_its_partitions(kind: Target, sessio
     assert table.derived("value_region") == {1: "c", 2: "__NULL__", 3: "__NULL__", 2**40: "d"}
     assert table.derived("value_amount") == {1: "2.00", 2: "__NULL__", 3: "-0.25", 2**40: "7.25"}
 
-    before = table.number, table.schema, table.rows
+    before = table.number, table.schema, table.rows, table.written
     at, other = replace(AT, type=STRING), Column(id=5, name="amount", type=FLOAT64)
     table.change(key, zone, at, NOTE, other, added, kind=RewriteTable)
     for values in table.rows.values():
@@ -300,7 +300,7 @@ def test_what_becomes_of_a_column_becomes_of_its_partitions(kind: Target, sessio
     assert table.derived("value_amount") == {1: "2.0", 2: "__NULL__", 3: "-0.25", 2**40: "7.25"}
     table.write({**row(2, "e"), 3: "never", 5: 0.5, 6: "z"}, deleted=[3])
     assert kind.roll_back(table.lake.name)
-    table.number, table.schema, table.rows = before
+    table.number, table.schema, table.rows, table.written = before
     table.check()
     assert table.state.partition_by == "region, year(at), amount"
     assert set(table.derived("year_at").values()) == {"2024"}
@@ -415,13 +415,14 @@ def test_a_changelog_is_divided_by_what_it_says_of_its_events(kind: Target, sess
     frame = session.createDataFrame([(1, "a", "c"), (1, "b", "u"), (1, None, "d")], "c1 int, c2 string, _cdc_op string")
     frame = frame.withColumns({"c3": F.lit(NOON), "c4": F.lit("n")})
     plain = table.target
-    plain.write(table.lake.name, Batch(rows=frame, schema=table.schema, progress=table.progress, mode="append"))
+    batch = Batch(rows=frame, schema=table.schema, progress=table.progress, behind=None, mode="append")
+    plain.write(table.lake.name, batch)
     after = schema_of(*COLUMNS, Column(id=9, name="more", type=INT32))
     before = version(1, table.schema)
     able = plain.capabilities
     table.lake.migrate(migration(before, before, version(2, after), capabilities=able, mode="append"), table.progress)
     frame = frame.withColumn("c9", F.lit(5))
-    plain.write(table.lake.name, Batch(rows=frame, schema=after, progress=table.progress, mode="append"))
+    plain.write(table.lake.name, replace(batch, rows=frame, schema=after, behind=table.progress))
     found = Counter((it.region, it._cdc_op, it.more) for it in table.lake.frame().collect())
     assert found == {(r, op, more): 1 for r, op in (("a", "c"), ("b", "u"), (None, "d")) for more in (None, 5)}
 

@@ -252,7 +252,7 @@ def test_a_changelog_and_a_table_without_a_key(kept: Target, session: SparkSessi
         lake.migrate(migration(None, None, version(1, schema), capabilities=able, mode=mode))  # type: ignore[arg-type]
         values = [(1, 7, "c", 5), (1, 7, "u", 6)] if metadata else [(1, 7), (1, 7)]
         rows = session.createDataFrame(values, f"{value_column(1)} bigint, {value_column(2)} int{metadata}")
-        batch = Batch(rows=rows, schema=schema, progress=Progress(version=1), append=True, mode=mode)  # type: ignore[arg-type]
+        batch = Batch(rows=rows, schema=schema, progress=Progress(version=1), behind=None, append=True, mode=mode)  # type: ignore[arg-type]
         kept.write(lake.name, batch)
         for evolution in ("on_write", "on_read"):
             steps = Migration(version=1, schema=schema, steps=(ChangeRegime(after=evolution),))

@@ -58,7 +58,7 @@ STATEMENTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_the_statement(session: SparkSession, name: str) -> None:
-    batch = Batch(rows=session.range(0), schema=TWO_KEYS, progress=PROGRESS, **STATEMENTS[name])
+    batch = Batch(rows=session.range(0), schema=TWO_KEYS, progress=PROGRESS, behind=None, **STATEMENTS[name])
     statement = merge_statement("`lake`.`a.b`.`t`", "view", batch)
     assert re.sub(r" (WHEN (?:NOT )?MATCHED)", r"\n\1", statement) + "\n" == (GOLDEN / f"{name}.sql").read_text()
 
@@ -167,7 +167,7 @@ class TestTables:
             F.lit("x").alias("c2"),
             F.lit(1).cast("bigint").alias("c5"),
         )
-        batch = Batch(rows=rows, schema=SCHEMA, progress=Progress(version=9), append=append)
+        batch = Batch(rows=rows, schema=SCHEMA, progress=Progress(version=9), behind=PROGRESS, append=append)
         with pytest.raises(TargetError, match="found it"):
             table.target.write(table.name, batch)
         state = table.target.state(table.name)

@@ -240,7 +240,7 @@ class Waiting:
 def write_after(file: Path, lake: Lake, rows: Sequence[Mapping[str, object]]) -> None:
     activate(lake.session)
     late = replace(lake, target=Waiting(lake.target, file))  # type: ignore[arg-type]
-    late.write(SCHEMA, rows, progress=progress(16))
+    late.write(SCHEMA, rows, progress=progress(16), behind=progress(13))
 
 
 def wait_until_busy(lake: Lake) -> None:

@@ -182,8 +182,8 @@ def test_a_table_that_goes_takes_its_rows_and_its_columns(shared: Shared) -> Non
 
 @BOTH
 def test_emptying_a_table_without_rows_keeps_the_place(shared: Shared) -> None:
-    shared.one.target.truncate(shared.name, at(1, 20))
-    shared.one.target.truncate(shared.name, at(1, 30))
+    shared.one.target.truncate(shared.name, at(1, 20), at(1, 10))
+    shared.one.target.truncate(shared.name, at(1, 30), at(1, 20))
 
     state = shared.one.target.state(shared.name)
     assert state is not None

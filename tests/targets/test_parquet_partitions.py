@@ -27,6 +27,7 @@ from cdc_sync.targets.base import open_target
 from cdc_sync.targets.metastore import Metastore
 from cdc_sync.targets.metastore_partitions import Partitions
 from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.parquet_leftovers import CLAIMS
 from cdc_sync.testing.history import version
 from tests.lakes.parquet import ParquetLake
 from tests.targets.conftest import fresh_name, schema_of
@@ -219,17 +220,17 @@ def test_appends_carry_over_what_is_in_their_partitions(lake: Divided) -> None:
     first, second = target.commits(lake.name, 9)[:2]
     ids = [column.id for column in SCHEMA.columns]
     assert [target.read(lake.name, SCHEMA, ids, it).count() for it in (first, second)] == [4, 2]
-    lake.target.truncate(lake.name, progress(3))
+    lake.target.truncate(lake.name, progress(3), progress(2))
     assert (lake.seen(), lake.state.progress, set(lake.partitions())) == ([], progress(3), {(NULL,)})
     assert target.read(lake.name, SCHEMA, ids, first).count() == 4
 
 
 def test_progress_alone_is_one_partition_s_parameter(lake: Divided) -> None:
     lake.create_by(SCHEMA, "region")
-    lake.target.mark(lake.name, progress(1))
+    lake.target.mark(lake.name, progress(1), None)
     lake.write(SCHEMA, [row(1, "a")], progress=progress(2))
     before = lake.partitions()
-    lake.target.mark(lake.name, progress(3))
+    lake.target.mark(lake.name, progress(3), progress(2))
     assert (lake.state.progress, lake.partitions()) == (progress(3), before)
 
 
@@ -342,7 +343,7 @@ def test_states_share_folders_and_what_none_needs_is_deleted(lake: Divided) -> N
     assert lake.partitions()[("b",)] == stays
     table = stays.parent.parent
     assert not (stays.parent / "cdc_sync_by_value_region=a").exists()
-    assert len([it for it in table.iterdir() if it.name != "empty"]) == 6
+    assert len([it for it in table.iterdir() if it.name not in ("empty", CLAIMS)]) == 6
     assert [
         next(iter(it.progress.offsets["t"].values())) for it in lake.target.commits(lake.name, 9) if it.progress
     ] == [8, 7, 6, 5, 4]

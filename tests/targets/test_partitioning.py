@@ -274,7 +274,7 @@ def test_a_truncated_table_and_its_states_of_before_can_be_read(lake: Divided) -
     lake.by(SCHEMA, "day(at)")
     lake.change(SCHEMA, schema_of(ID, AT), progress=Progress(version=2, offsets={"t": {0: 1}}))
     lake.write(schema_of(ID, AT), [{"id": 2}], progress=Progress(version=2, offsets={"t": {0: 2}}))
-    lake.target.truncate(lake.name, Progress(version=2, offsets={"t": {0: 3}}))
+    lake.target.truncate(lake.name, Progress(version=2, offsets={"t": {0: 3}}), lake.held)
     assert lake.values() == []
     lake.write(schema_of(ID, AT), [{"id": 3}], progress=Progress(version=2, offsets={"t": {0: 4}}))
 

@@ -310,16 +310,16 @@ class TestIceberg:
         self, table: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from cdc_sync.errors import TargetError
-        from cdc_sync.targets import iceberg_rewrite as module
+        from cdc_sync.targets.iceberg_change import Change
 
-        overwrite = module._overwrite
+        overwrite = Change.overwrite
 
         def late(*arguments: Any) -> None:
             overwrite(*arguments)
             table.session.sql(f"INSERT INTO {table.sql_name} VALUES (77, '7', 'by hand')")
 
-        monkeypatch.setattr(module, "_overwrite", late)
-        with pytest.raises(TargetError, match="Cannot rewrite"):
+        monkeypatch.setattr(Change, "overwrite", late)
+        with pytest.raises(TargetError, match="somebody else has changed it"):
             table.change(BASE, _changed())
         assert [row["id"] for row in table.rows()] == [1, 2, 77]
 

@@ -113,6 +113,7 @@ class Reader:
             rows=rows,
             schema=SCHEMA,
             progress=Progress(version=1, offsets={"t": dict(ends)}),
+            behind=self.lake.held,
             require_rows=self.require_rows,
             unchanged=LARGE,
             require_values=require_values,
