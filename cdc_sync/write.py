@@ -42,7 +42,7 @@ from cdc_sync.spark.problems import NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
-from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch
+from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"
@@ -147,8 +147,28 @@ def write_range(context: Context, plan: WritePlan) -> Outcome:
     """Write the ranges of a plan in one commit.
 
     Raises:
+        TargetMoved: if the target does not hold any more what the plan was made for.
         TargetError: if the target refuses, and the records are not the reason.
     """
+    outcome = _write_range(context, plan)
+    if outcome.stop is not None and outcome.progress == _unchanged(plan):
+        check_unmoved(context, plan)
+    return outcome
+
+
+def check_unmoved(context: Context, plan: WritePlan) -> None:
+    """Look whether a target holds what a plan was made for, before rows that it lacks are taken for a reason to stop.
+
+    They were looked for in whatever it held by then, and another job may have changed them.
+
+    Raises:
+        TargetMoved: if it does not.
+    """
+    state = context.target.state(plan.route.target)
+    check_held(plan.route.target, None if state is None else state.progress, plan.held)
+
+
+def _write_range(context: Context, plan: WritePlan) -> Outcome:
     last = last_sources(context, plan.ranges)
     empty = plan.progress is None
     by_key = plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
@@ -199,6 +219,7 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
     if not first:
+        check_unmoved(context, plan)
         raise TargetError(
             f"Cannot write {plan.route.target}: it misses a row that it holds, so its key is not what it was; "
             "restore it, or snapshot the table again into a new target"

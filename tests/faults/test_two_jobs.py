@@ -1,0 +1,52 @@
+"""What another job wrote meanwhile is no reason to stop. Without a JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cdc_sync import write
+from cdc_sync.errors import TargetMoved
+from cdc_sync.migrate.migration import CreateTable, Migration
+from cdc_sync.progress import Progress
+from cdc_sync.spark.source import OffsetRange
+from cdc_sync.stops import missing_row
+from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.write import Outcome, WritePlan, write_range
+from tests.history.versions import versions
+from tests.plan.model import ROUTE
+
+
+def test_a_row_that_is_missing_stops_a_table_only_if_nobody_else_changed_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = versions()[0]
+    route, target = replace(ROUTE, table=first.table), MemoryTarget()
+    held = Progress(version=1, offsets={"t": {0: 5}})
+    target.migrate(
+        route.target,
+        Migration(version=1, schema=first.schema, steps=(CreateTable(schema=first.schema),)),
+        Progress(version=1),
+    )
+    target.mark(route.target, held, None)
+    ranges = (OffsetRange(topic="t", partition=0, start=5, end=9),)
+    plan = WritePlan(
+        table=first.table,
+        route=route,
+        head=first,
+        ranges=ranges,
+        converters=(),
+        exact=True,
+        progress=held,
+        held=held,
+        may_append=True,
+    )
+    stopped = Outcome(progress=held, stop=missing_row(ranges))
+    monkeypatch.setattr(write, "_write_range", lambda *_: stopped)
+    context = cast(Any, SimpleNamespace(target=target))
+
+    assert write_range(context, plan) == stopped
+    target.mark(route.target, replace(held, offsets={"t": {0: 9}}), held)
+    with pytest.raises(TargetMoved):
+        write_range(context, plan)
