@@ -12,7 +12,8 @@
     ├── SchemaError              exit code 1   an operation on a schema that the schema does not allow
     ├── WireError                exit code 1   bytes that are not what Debezium writes
     ├── HistoryError             exit code 1   the schema history is missing, damaged or contradicts the target
-    │   └── VersionExists                      another writer recorded this version first
+    │   ├── VersionExists                      another writer recorded this version first
+    │   └── HistoryBehind                      the target has versions that the history lacks; the table pauses
     └── TargetError              exit code 1   the table format refused an operation
         ├── UnfitTarget                        the table that is there is none to go on with; the source table pauses
         ├── TargetMoved                        another commit came first; nothing was done, and the table is read anew
@@ -86,6 +87,20 @@ class WireError(CdcSyncError):
     """Bytes that are not what Debezium's converters write."""
 
 
+class CannotPass(CdcSyncError):
+    """What trying again does not mend: the source table pauses.
+
+    Args:
+        message: what is wrong.
+        remedy: what lets the table go on.
+    """
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(f"{message}; {remedy}")
+        self.reason = message
+        self.remedy = remedy
+
+
 class HistoryError(CdcSyncError):
     """The recorded schema history cannot be used as it is."""
 
@@ -94,11 +109,15 @@ class VersionExists(HistoryError):
     """Another writer recorded this version first; reload and plan again."""
 
 
+class HistoryBehind(CannotPass, HistoryError):
+    """The target has rows of versions that the history does not have, nor the topic all events to tell them."""
+
+
 class TargetError(CdcSyncError):
     """A target refused an operation, or is in a state this pipeline did not make."""
 
 
-class UnfitTarget(TargetError):
+class UnfitTarget(CannotPass, TargetError):
     """What is under a target's name was not made for this source table, or does not tell any more what it holds."""
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from structlog import get_logger
 
 from cdc_sync.context import Context
-from cdc_sync.errors import HistoryError, ShareRefused, TargetError
+from cdc_sync.errors import HistoryBehind, ShareRefused, TargetError
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import joined_columns
 from cdc_sync.history.revision import Version
@@ -71,10 +71,11 @@ class TableMigration(TableRegime):
             if self.pause is not None:
                 return
 
-    def _too_short(self, history: History) -> HistoryError:
-        return HistoryError(
+    def _too_short(self, history: History) -> HistoryBehind:
+        return HistoryBehind(
             f"Cannot sync {self.table}: the target is stamped with version {self._stamped}, the history ends at "
-            f"{history.head.number}; restore the newest copy of the pipeline's state folder"
+            f"{history.head.number}, and the topic does not hold what lies between",
+            "restore the newest copy of the pipeline's state folder and start the job again",
         )
 
     def _key_clash(self, version: Version) -> Pause | None:

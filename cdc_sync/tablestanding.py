@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
-from cdc_sync.errors import CdcSyncError, HistoryError, TargetMoved, UnfitTarget
+from cdc_sync.errors import CannotPass, CdcSyncError, HistoryError, TargetMoved
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -77,18 +77,20 @@ class TableStanding:
     def fail(self, error: Exception) -> None:
         """Note that an attempt failed; the next batch tries again from what the target says.
 
-        A target that is none to go on with does not become one by asking again: the table pauses.
+        What does not pass by trying again pauses the table.
         """
-        if isinstance(error, UnfitTarget):
-            self.refuse(Pause(reason=str(error), remedy="mend the cause and start the job again"))
+        if isinstance(error, CannotPass):
+            self.refuse(Pause(reason=error.reason, remedy=error.remedy))
             return
         is_ours = isinstance(error, CdcSyncError)
         said = str(error) if is_ours else f"{type(error).__name__}: {error}"
-        # What nobody thought of is of use only with the place where it happened; once, not with each attempt.
-        trace = None if is_ours or said == self.failing else error
-        if isinstance(error, TargetMoved):
+        if said == self.failing:
+            pass  # the same is in the log once, not with each attempt
+        elif isinstance(error, TargetMoved):
             get_logger().warning("table moved", table=str(self.table), why=said)
         else:
+            # What nobody thought of is of use only with the place where it happened.
+            trace = None if is_ours else error
             get_logger().error("table failed", table=str(self.table), error=said, exc_info=trace)
         self.failing = said
         self.save_status()
@@ -96,6 +98,7 @@ class TableStanding:
     def recovered(self) -> None:
         """Note that the last attempt went well."""
         if self.failing is not None:
+            get_logger().info("table goes on", table=str(self.table), after=self.failing)
             self.failing = None
             self.save_status()
 

@@ -198,13 +198,13 @@ class TableSync(TableDropping):
     def _check_ours(self, state: TargetState) -> None:
         if state.version is None:
             raise UnfitTarget(
-                f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync; "
-                "route the table elsewhere or move the target away"
+                f"Cannot sync {self.table}: the target {self.route.target} exists and was not made by cdc_sync",
+                "route the table elsewhere or move the target away, and start the job again",
             )
         if state.union is not None:
             raise UnfitTarget(
-                f"Cannot sync {self.table}: several source tables share the target {self.route.target}; give its rule "
-                "merge, or route the table elsewhere"
+                f"Cannot sync {self.table}: several source tables share the target {self.route.target}",
+                "give its rule merge, or route the table elsewhere, and start the job again",
             )
 
     def knows(self, digest: str) -> bool:

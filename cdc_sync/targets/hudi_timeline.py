@@ -65,7 +65,8 @@ class HudiTimeline:
                 return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs)
         raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
-            "timeline was deleted; give the table another target, or drop it to have it built anew"
+            "timeline was deleted",
+            "give the table another target, or drop it to have it built anew, and start the job again",
         )
 
     def stamps(self) -> Iterator[tuple[str, Stamp | None]]:

@@ -311,14 +311,14 @@ class MergedTarget:
             return None
         if state.union is None:
             raise UnfitTarget(
-                f"Cannot merge {self._table} into {name}: the table exists and is not shared by several source tables; "
-                "route it elsewhere or move the table away"
+                f"Cannot merge {self._table} into {name}: the table exists and is not shared by several source tables",
+                "route it elsewhere or move the table away, and start the job again",
             )
         union = parse_union(state.union)
         if union.source.name != self._shared.source_column:
             raise UnfitTarget(
-                f"Cannot merge {self._table} into {name}: there {union.source.name!r} says which table a row is of; "
-                "set merge.source_column to that, or route it elsewhere"
+                f"Cannot merge {self._table} into {name}: there {union.source.name!r} says which table a row is of",
+                "set merge.source_column to that, or route it elsewhere, and start the job again",
             )
         share = union.find(self._table)
         progress = None if share is None else _progress_of(share, state.progress)

@@ -46,8 +46,8 @@ def progress_of(name: TargetName, lineage: Lineage) -> Progress | None:
         if item.marker is not None:
             return parse_progress(item.marker)
     raise UnfitTarget(
-        f"Cannot tell what {name} holds: the commits that say so have expired. Bring one of them back from a backup, "
-        "or drop the table to have it built anew"
+        f"Cannot tell what {name} holds: the commits that say so have expired",
+        "bring one of them back from a backup, or drop the table to have it built anew, and start the job again",
     )
 
 

@@ -123,5 +123,5 @@ def test_a_failure_that_nobody_thought_of_shows_its_place_once(
             table.fail(raised)
 
     told = [json.loads(line) for line in lines(capsys)]
-    assert [line["error"] for line in told] == ["KeyError: 'c6'", "KeyError: 'c6'", "Cannot write", "KeyError: 'c7'"]
-    assert ["test_logging.py" in line.get("exception", "") for line in told] == [True, False, False, True]
+    assert [line["error"] for line in told] == ["KeyError: 'c6'", "Cannot write", "KeyError: 'c7'"]
+    assert ["test_logging.py" in line.get("exception", "") for line in told] == [True, False, True]

@@ -219,7 +219,7 @@ def test_a_target_of_somebody_else_pauses_until_somebody_acts(pipeline: Pipeline
     status = pipeline.status(BAD)
     assert status.state == "paused"
     assert "exists and was not made by cdc_sync" in (status.reason or "")
-    assert status.remedy == "mend the cause and start the job again"
+    assert status.remedy == "route the table elsewhere or move the target away, and start the job again"
 
 
 def test_a_damaged_history_is_its_tables_affair(pipeline: Pipeline) -> None:

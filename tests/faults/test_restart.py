@@ -122,9 +122,15 @@ class TestAnOlderStateFolder:
         lake.run()
 
         found = lake.statuses()["orders"]
-        assert found.state == "failing"
-        assert "restore the newest copy of the pipeline's state folder" in str(found.reason)
+        assert found.state == "paused"
+        assert found.remedy == "restore the newest copy of the pipeline's state folder and start the job again"
         assert lake.history_files() == before, "nothing was recorded"
+
+        shutil.copytree(lake.folder / "newest", lake.config.pipeline.root, dirs_exist_ok=True)
+        lake.run()
+
+        assert {status.state for status in lake.statuses().values()} == {"running"}
+        assert_equal(lake, *shop.tables)
 
 
 def _with_an_older_folder(prefix: str, pipeline: NewPipeline, produce: Produce) -> tuple[Shop, Pipeline]:
@@ -135,7 +141,7 @@ def _with_an_older_folder(prefix: str, pipeline: NewPipeline, produce: Produce) 
     shutil.copytree(root, copy)
     shop.alter()
     lake.run()
-    shutil.rmtree(root)
+    shutil.move(root, lake.folder / "newest")
     shutil.copytree(copy, root)
     return shop, lake
 
