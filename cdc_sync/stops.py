@@ -93,6 +93,20 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
     )
 
 
+def lost_beginning(lost: str) -> Pause:
+    """Say why a table stops whose target is not there, where its topic does not begin with its first event any more.
+
+    Args:
+        lost: the offsets, as in "offsets 0 to 9 of t[0]".
+    """
+    return Pause(
+        reason=f"{lost} were deleted from the topic, and the target, which held them, is not there or holds nothing: "
+        "what is left does not make the whole table",
+        remedy="bring the target back; or have the connector snapshot the table again, set policy.missing_rows: insert "
+        "for it, and start the job again",
+    )
+
+
 _SNAPSHOT_AGAIN = (
     "set REPLICA IDENTITY FULL for the source table and snapshot it again, or set policy.missing_rows: insert, which "
     "writes NULL for such values and counts them"

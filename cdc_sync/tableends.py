@@ -115,6 +115,12 @@ def last_end(history: History, upto: int | None = None) -> Version | None:
     return next((version for version in reversed(history.versions[:upto]) if version.ends_target), None)
 
 
+def first_of_life(history: History) -> Version:
+    """Return the version that a target which is not there begins with: the first, or the one behind the last end."""
+    end = last_end(history)
+    return history.versions[0 if end is None else min(end.number, len(history.versions) - 1)]
+
+
 def begun_behind(end: Version, version: int, former: Progress | None = None) -> Progress:
     """Return the marker of a target that begins behind the end of another one, before it holds anything.
 

@@ -14,7 +14,8 @@ from cdc_sync.progress import Progress
 from cdc_sync.sightings import events_in
 from cdc_sync.spark.observe import first_offsets_from, schemas
 from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.stops import Pause
+from cdc_sync.stops import Pause, lost_beginning
+from cdc_sync.tableends import first_of_life
 from cdc_sync.tablestanding import TableStanding
 from cdc_sync.truncation import Truncate
 
@@ -140,6 +141,8 @@ class TableReading(TableStanding):
         """
         for partition, beginning in sorted(beginnings.items()):
             start = self.next_offset(topic, partition)
+            if start is None and self._lost_beginning(topic, partition, beginning):
+                return False
             if start is None:
                 self._warn_of_unknown(topic, partition, beginning)
             elif start < beginning and self._recall_passed(topic, partition) < beginning:
@@ -151,6 +154,23 @@ class TableReading(TableStanding):
                     )
                 )
                 return False
+        return True
+
+    def _lost_beginning(self, topic: str, partition: int, beginning: int) -> bool:
+        """Pause a table whose target holds nothing where the topic does not have its first event any more."""
+        if self.progress is not None or self.history is None:
+            return False
+        first = first_of_life(self.history).kafka
+        if (first.topic, first.partition) != (topic, partition) or first.offset >= beginning:
+            return False
+        lost = f"offsets {first.offset} to {beginning - 1} of {topic}[{partition}]"
+        if self.route.policy.missing_rows == "insert":
+            self._warn(
+                f"{lost} were deleted from the topic, and the target was not there: rows of then are missing unless "
+                "the table was snapshot since; compare with `cdc-sync verify`"
+            )
+            return False
+        self.refuse(lost_beginning(lost))
         return True
 
     def _warn_of_unknown(self, topic: str, partition: int, beginning: int) -> None:

@@ -10,13 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from cdc_sync.events import TableId
+from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.history.history import History
 from cdc_sync.job import SyncJob
 from cdc_sync.progress import Progress
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.state import TableStatus
 from cdc_sync.tablereading import Ends, TableReading
 from cdc_sync.topicsync import TopicSync
+from tests.history.versions import versions
 
 AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})
 
@@ -253,6 +255,27 @@ def test_what_was_looked_through_is_in_the_next_marker_of_the_topic() -> None:
 
     assert table.reached is not None
     assert table.reached.offsets == {"t": {0: 150}}
+
+
+@pytest.mark.parametrize("policy", ["pause", "insert"])
+@pytest.mark.parametrize(("begins", "is_lost"), [(7, False), (8, True)])
+def test_a_target_that_is_not_there_is_not_begun_where_its_first_event_is_gone(
+    begins: int, is_lost: bool, policy: str
+) -> None:
+    table = Reader(Broker({0: begins}, {0: 9}), None)
+    first = versions()[0]
+    table.history = History(
+        table=first.table, versions=(replace(first, kafka=KafkaPosition(topic="t", partition=0, offset=7)),)
+    )
+    route: Any = SimpleNamespace(
+        table=table.table, target="s.a", append=False, policy=SimpleNamespace(missing_rows=policy)
+    )
+    table.route = route
+
+    assert table.has_all("t", {0: begins}) is not (is_lost and policy == "pause")
+
+    told = table.reason if policy == "pause" else "".join(table._warnings)
+    assert (told or "").startswith("offsets 7 to 7 of t[0] were deleted from the topic") is is_lost
 
 
 WHOLE_AT_100 = replace(AT_100, whole=frozenset({"t"}))
