@@ -205,7 +205,7 @@ _POINTS = (
     "cdc_sync.state.StateStore.declare",
     "cdc_sync.history.store.HistoryStore.append",
     "cdc_sync.targets.iceberg.widen",
-    "cdc_sync.targets.iceberg.IcebergTarget._merge",
+    "cdc_sync.targets.iceberg_change.Change.run",
     "cdc_sync.targets.iceberg.alter",
     "cdc_sync.targets.iceberg.IcebergTarget.migrate",
 )

@@ -147,7 +147,7 @@ _POINTS = (
     "cdc_sync.state.StateStore.keep_unconverted",
     "cdc_sync.targets.iceberg_rewrite.alter",
     "cdc_sync.targets.iceberg_rewrite._keep",
-    "cdc_sync.targets.iceberg_rewrite._overwrite",
+    "cdc_sync.targets.iceberg_change.Change.overwrite",
     "cdc_sync.targets.iceberg.rewrite",
     "cdc_sync.targets.iceberg.IcebergTarget.migrate",
 )
