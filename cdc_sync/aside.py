@@ -8,10 +8,15 @@ from itertools import groupby, islice
 from structlog import get_logger
 
 from cdc_sync.context import Context
+from cdc_sync.debezium.forms import AvroBody
+from cdc_sync.debezium.misfits import misfit
 from cdc_sync.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
+from cdc_sync.errors import WireError
 from cdc_sync.events import KafkaPosition
 from cdc_sync.kafka import Record
-from cdc_sync.schemabook import KnownSchema
+from cdc_sync.samples import read_sample
+from cdc_sync.schemabook import KnownSchema, SchemaBook
+from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.state import QuarantinedRecord
 
 NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
@@ -50,6 +55,8 @@ def _kept(
         if refused is None and not record.value:
             return None
         reason = refused or NOT_READABLE
+    elif reason == MALFORMED and record is not None:
+        reason = malformed(context.book, record)
     return QuarantinedRecord(
         topic=place.topic,
         partition=place.partition,
@@ -59,6 +66,18 @@ def _kept(
         key=record.key if record else None,
         value=record.value if record else None,
     )
+
+
+def malformed(book: SchemaBook, record: Record) -> str:
+    """Say what a payload is that does not fit the record's own schema, and where."""
+    try:
+        sample = read_sample(book, record)
+    except WireError:
+        return f"{MALFORMED}: it is cut short or damaged"
+    if sample.known.schema is None or isinstance(sample.known.value_form, AvroBody):
+        return MALFORMED
+    found = misfit(sample.payload, sample.known.schema, sample.known.flattened)
+    return MALFORMED if found is None else f"{MALFORMED}: {found}"
 
 
 def why_not(context: Context, record: Record, known: KnownSchema | None = None) -> str | None:

@@ -192,6 +192,7 @@ class Joining:
             held=self.progress,
             may_append=False,
             keep_unchanged=True,
+            numbers=True,
             follow_keys=True,
         )
 

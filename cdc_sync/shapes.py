@@ -35,7 +35,9 @@ def shape_of(route: Route, schema: InternalSchema) -> Shape:
     return Shape.RECORD_KEY if route.key is None else Shape.DECLARED_KEY
 
 
-def decoding_of(config: Config, route: Route, shape: Shape, *, keep_unchanged: bool, headers: bool) -> Decoding:
+def decoding_of(
+    config: Config, route: Route, shape: Shape, *, keep_unchanged: bool, numbers: bool, headers: bool
+) -> Decoding:
     """Return how a table's records are read."""
     policy, connector = route.policy, config.connector
     return Decoding(
@@ -44,7 +46,7 @@ def decoding_of(config: Config, route: Route, shape: Shape, *, keep_unchanged: b
         images=shape is not Shape.RECORD_KEY,
         changelog=shape is Shape.NOTHING,
         out_of_range=policy.out_of_range,
-        decimal_format=connector.decimal_format,
+        numbers=numbers or connector.decimal_format == "numeric",
         placeholder=connector.unavailable_value_placeholder,
         max_bytes=config.limits.max_message_bytes,
         headers=headers,

@@ -52,6 +52,7 @@ class TableSync(TableDropping):
         self._is_read = False
         self._is_of_another_kind = False
         self._keeps_unchanged = False
+        self._numbers = False
         # The last event that was read of each partition.
         self._last: dict[tuple[str, int], Source] = {}
         self._versions = Window(context.config.limits.max_versions_per_hour)
@@ -542,6 +543,7 @@ class TableSync(TableDropping):
             held=self.progress,
             may_append=self._appends_failed < 3,
             keep_unchanged=self._keeps_unchanged,
+            numbers=self._numbers,
             columns_since=self._columns_since(self.history),
         )
 
@@ -553,6 +555,7 @@ class TableSync(TableDropping):
         self._rows = self._rows_with(plan.ranges)
         self._appends_failed = 0 if outcome.appended else self._appends_failed + (1 if outcome.tried_append else 0)
         self._keeps_unchanged = self._keeps_unchanged or outcome.left_out
+        self._numbers = self._numbers or outcome.numbers
         if outcome.unknown_values:
             self._count("values unknown, NULL stored", outcome.unknown_values)
         if outcome.out_of_range:

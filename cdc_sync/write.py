@@ -37,8 +37,8 @@ from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.conditions import by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
-from cdc_sync.spark.observe import Stretch, first_without_row, inspect, offsets_with_problem
-from cdc_sync.spark.problems import NO_ROWS, PLACEHOLDER_FOUND
+from cdc_sync.spark.observe import Inspection, Stretch, first_without_row, inspect, offsets_with_problem
+from cdc_sync.spark.problems import MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
@@ -64,6 +64,7 @@ class WritePlan:
         columns_since: the last version that joined or rewrote columns, 0 if none did.
         counts_out_of_range: values that become NULL for being out of range are counted; without it, the first one is
             met as a problem.
+        numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
     """
 
     table: TableId
@@ -80,6 +81,7 @@ class WritePlan:
     require_links: bool = True
     columns_since: int = 0
     counts_out_of_range: bool = False
+    numbers: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -99,6 +101,7 @@ class Outcome:
     Attributes:
         replaces_null: whether the connector sends a NULL as its column's default, None if no event tells.
         left_out: events left unchanged values out, so later ones may too.
+        numbers: decimals were JSON numbers, so later ones may be too.
         out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
         unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
     """
@@ -109,6 +112,7 @@ class Outcome:
     left_out: bool = False
     unknown_values: int = 0
     out_of_range: int = 0
+    numbers: bool = False
     appended: bool = False
     tried_append: bool = False
 
@@ -290,6 +294,7 @@ def _attempt(
         tried_append=append,
         unknown_values=unknown,
         out_of_range=_count_out_of_range(context, plan) if plan.counts_out_of_range else 0,
+        numbers=plan.numbers,
     )
 
 
@@ -354,7 +359,12 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
     """Return how a plan's records are read."""
     truncated = plan.progress.truncated if plan.progress else None
     found = decoding_of(
-        context.config, plan.route, plan.shape, keep_unchanged=plan.keep_unchanged, headers=context.headers
+        context.config,
+        plan.route,
+        plan.shape,
+        keep_unchanged=plan.keep_unchanged,
+        numbers=plan.numbers,
+        headers=context.headers,
     )
     bound = truncated.bound if truncated else None
     return replace(
@@ -401,8 +411,7 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
     # What is left out, or out of range, is no problem to inspect for; a range without any comes out the same.
     plan = replace(plan, keep_unchanged=True, counts_out_of_range=plan.route.policy.out_of_range == "null")
-    converted = converted_events(context, plan)
-    found = inspect(converted)
+    plan, found = _inspected(context, plan)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):
         return Outcome(progress=None)
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
@@ -430,6 +439,16 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     except Unlinked as unlinked:
         return _write_before(context, plan, unlinked)
     return replace(outcome, stop=stop)
+
+
+def _inspected(context: Context, plan: WritePlan) -> tuple[WritePlan, Inspection]:
+    """Inspect a plan's ranges; where payloads are malformed, their decimals may be numbers."""
+    found = inspect(converted_events(context, plan))
+    if plan.numbers or not found.count(MALFORMED):
+        return plan, found
+    with_numbers = replace(plan, numbers=True)
+    other = inspect(converted_events(context, with_numbers))
+    return (with_numbers, other) if other.count(MALFORMED) < found.count(MALFORMED) else (plan, found)
 
 
 def _unchanged(plan: WritePlan) -> Progress:

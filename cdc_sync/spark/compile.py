@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.debezium.conversions import WireColumn
-from cdc_sync.debezium.forms import Opaque
+from cdc_sync.debezium.forms import Form, Opaque
 from cdc_sync.debezium.position import FIRST, LAST
 from cdc_sync.schema.internal import Default, InternalSchema
 from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
@@ -39,10 +39,11 @@ from cdc_sync.spark.columns import (
     value_column,
 )
 from cdc_sync.spark.conditions import first_of
-from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.converter import Converter, DecimalFormat, Decoding
+from cdc_sync.spark.decimal_numbers import are_numbers, with_numbers
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
-from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group
+from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group, settings_of
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, becomes_null_of, problem_of, whole_before_of
@@ -90,15 +91,15 @@ class _Compiler:
     def __init__(self, converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding) -> None:
         self._head = head
         self._decoding = decoding
-        fits = tuple(fitted(item) for item in converters)
         self._given = converters
+        fits = tuple(fitted(item) for item in (with_numbers(converters) if decoding.numbers else converters))
         self._converters = converters = tuple(item.converter for item in fits)
         self._lost = {index: item.lost for index, item in enumerate(fits) if item.lost is not None}
         self._casts = casts_of(converters)
         self._untold = tuple(index for index, item in enumerate(converters) if _has_untold(item, head))
         # Converters that differ only in the positions they are for share a form, and its parsing.
-        self._forms = tuple(dict.fromkeys((item.key_form, item.value_form) for item in converters))
-        self._form_of = [self._forms.index((item.key_form, item.value_form)) for item in converters]
+        self._forms = tuple(dict.fromkeys(map(_form_of, converters)))
+        self._form_of = [self._forms.index(_form_of(item)) for item in converters]
         self._groups = group(converters, self._form_of, decoding)
         self._group_of = {form: found for found in self._groups for form in found.forms}
         self._bounded = any(item.from_position or item.to_position for item in converters)
@@ -141,12 +142,22 @@ class _Compiler:
     def _form(self) -> Column:
         """Return the index of the record's form, NULL if it has none of them, -1 if it is too large to be read."""
         headers = self._decoding.headers
-        tests = [(matches(key, value, headers=headers), index) for index, (key, value) in enumerate(self._forms)]
+        tests = [(matches(key, value, headers=headers), index) for index, (key, value, _) in enumerate(self._forms)]
+        tests = [*self._with_numbers(tests), *tests]
         tests += self._deletes_without_payload()
         limit = self._decoding.max_bytes
         if limit is not None:
             tests.insert(0, (F.length(F.col(VALUE)) > limit, -1))
         return first_of((condition, F.lit(index)) for condition, index in tests)
+
+    def _with_numbers(self, tests: list[tuple[Column, int]]) -> list[tuple[Column, int]]:
+        """Return how records are told in which decimals are numbers; their schema is that of others."""
+        numeric = {
+            form: item
+            for item, form in zip(self._converters, self._form_of, strict=True)
+            if item.decimal_format == "numeric"
+        }
+        return [(test & are_numbers(numeric[form]), form) for test, form in tests if form in numeric]
 
     def _deletes_without_payload(self) -> list[tuple[Column, int]]:
         """Return how deletes of flattened events are told: by their key alone."""
@@ -278,6 +289,10 @@ class _Compiler:
         return first_of(branches).otherwise(chosen[default])
 
 
+def _form_of(converter: Converter) -> tuple[Form, Form, DecimalFormat]:
+    return converter.key_form, converter.value_form, converter.decimal_format
+
+
 def _literal(value: Default, type_: DataType) -> Column:
     return kept(("literal", type(value), value, type_), lambda: literal(value, type_))
 
@@ -303,8 +318,8 @@ def unchangeable(converters: Iterable[Converter], head: InternalSchema, decoding
 
 def can_be_left_out(column: WireColumn, converter: Converter, decoding: Decoding) -> bool:
     """Return whether the connector may send a placeholder in place of the column's value."""
-    raw = F.lit(None)
-    return is_placeholder(column.wire, raw, converter.wire_format, decoding.placeholder, decoding) is not None
+    raw, settings = F.lit(None), settings_of(converter, decoding)
+    return is_placeholder(column.wire, raw, converter.wire_format, decoding.placeholder, settings) is not None
 
 
 def _kept_whole(problem: Column) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.debezium.flattened import FlattenedSchema
@@ -11,6 +11,9 @@ from cdc_sync.debezium.forms import AvroBody, Form
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.incarnations import Began
 from cdc_sync.schema.projection import Projection
+
+DecimalFormat: TypeAlias = Literal["base64", "numeric"]
+"""The JSON converter's `decimal.format`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,7 @@ class Converter:
         schema: the schema, parsed; its key is what identifies a row, declared or the record key's.
         projection: head columns from the event's.
         flattened: which fields are not columns, for events without an envelope.
+        decimal_format: how decimals are written in its records, where the format is JSON.
         from_position, to_position: the converter is for events in this half-open range only, where one schema stood
             for different columns at different times; None is unbounded.
     """
@@ -35,6 +39,7 @@ class Converter:
     flattened: FlattenedSchema | None = None
     from_position: SourcePosition | None = None
     to_position: SourcePosition | None = None
+    decimal_format: DecimalFormat = "base64"
 
     @property
     def may_make_up_values(self) -> bool:
@@ -62,7 +67,7 @@ class Decoding:
         images: return the row before the change as well.
         changelog: every event becomes a row, a truncate too; return what a changelog says of it.
         out_of_range: see `schema.policy.Policy`.
-        decimal_format: the JSON converter's `decimal.format`.
+        numbers: records may be there in which decimals are JSON numbers (`decimal.format=NUMERIC`).
         placeholder: the connector's `unavailable.value.placeholder`.
         max_bytes: larger values are not read, None for no limit.
         headers: registry ids may be in record headers.
@@ -77,7 +82,7 @@ class Decoding:
     images: bool = False
     changelog: bool = False
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
-    decimal_format: Literal["base64", "numeric"] = "base64"
+    numbers: bool = False
     placeholder: str = "__debezium_unavailable_value"
     max_bytes: int | None = None
     headers: bool = False

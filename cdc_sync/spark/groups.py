@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
-from cdc_sync.debezium.forms import AvroBody, Document, Prefix
+from cdc_sync.debezium.forms import AvroBody, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
@@ -19,9 +19,9 @@ from cdc_sync.spark.columns import KEY, VALUE
 from cdc_sync.spark.conditions import first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
-from cdc_sync.spark.decode import Format, avro_reader_type, decoder, is_placeholder, raw_type
+from cdc_sync.spark.decode import Format, ReadAs, avro_reader_type, decoder, is_placeholder, raw_type
 from cdc_sync.spark.kept import kept
-from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, Layout, layout_of
 from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
 from cdc_sync.spark.types import to_spark
@@ -72,6 +72,8 @@ class Group:
         if not self.members:
             return True
         first = self.members[0][1]
+        if first.decimal_format != converter.decimal_format:
+            return False
         if type(first.value_form) is not type(converter.value_form) or first.flattened != converter.flattened:
             return False
         wanted, earlier = ({column.field: column for column in columns} for columns in (needed, before))
@@ -100,10 +102,7 @@ class Group:
                 self._fields[column.name] = column.field
         for field, column in self._before.items():
             self._before[field] = self._present[field] or column
-        if converter.flattened is not None:
-            self.layout = FlattenedLayout(event=self.event, schema=converter.flattened, key=F.col(self.key_name))
-        elif isinstance(converter.value_form, Document):
-            self.layout = EnvelopeLayout(event=self.event, below="payload")
+        self.layout = layout_of(converter, self.event, F.col(self.key_name))
 
     @property
     def key_name(self) -> str:
@@ -113,6 +112,11 @@ class Group:
     def field_of(self, name: str) -> str:
         """Return the wire field of a column."""
         return self._fields[name]
+
+    @property
+    def settings(self) -> ReadAs:
+        """How values are read."""
+        return settings_of(self.members[0][1], self.decoding)
 
     @property
     def needs_key(self) -> bool:
@@ -164,7 +168,7 @@ class Group:
         field, casts, target = self._fields[entry.name], entry.casts, entry.target
         key = ("cast", self.place(field, before=before), self._decoded_name(field, before=before))
         return kept(
-            (*key, field in self.key_fields, self.columns[field].wire, self.decoding, casts, target),
+            (*key, field in self.key_fields, self.columns[field].wire, self.settings, self.decoding, casts, target),
             lambda: through(self.known(entry, before=before), casts).cast(to_spark(target)),
         )
 
@@ -197,7 +201,7 @@ class Group:
         """Return precision and scale of a column that is decoded together with others, None if it is not."""
         match self.columns[field].wire:
             case WireDecimal(precision=int(precision), scale=scale) as wire if precision <= MOST_TOGETHER:
-                return (precision, scale) if raw_type(wire, self.wire_format, self.decoding) == T.BinaryType() else None
+                return (precision, scale) if raw_type(wire, self.wire_format, self.settings) == T.BinaryType() else None
             case _:
                 return None
 
@@ -229,7 +233,7 @@ class Group:
         return f"t{self.index}"
 
     def _decoder(self, field: str) -> Callable[[Column], Column] | None:
-        return decoder(self.columns[field].wire, self.wire_format, self.decoding)
+        return decoder(self.columns[field].wire, self.wire_format, self.settings)
 
     def _decoded_name(self, field: str, *, before: bool) -> str:
         return f"{'e' if before else 'd'}{self.index}_{list(self.columns).index(field)}"
@@ -237,9 +241,8 @@ class Group:
     def placeholder(self, name: str) -> Column | None:
         """Return whether the event leaves a column's value out, None if it never does."""
         field = self._fields[name]
-        decoding = self.decoding
         raw, wire = self.layout.after(field), self.columns[field].wire
-        return is_placeholder(wire, raw, self.wire_format, decoding.placeholder, decoding)
+        return is_placeholder(wire, raw, self.wire_format, self.decoding.placeholder, self.settings)
 
     def left_out(self, name: str) -> Column | None:
         """Return whether the value is to be kept as it was; None if that is not asked for, or never is.
@@ -334,7 +337,7 @@ class Group:
 
     def _row(self, columns: dict[str, WireColumn]) -> T.StructType:
         return T.StructType(
-            [T.StructField(field, raw_type(column.wire, "json", self.decoding)) for field, column in columns.items()]
+            [T.StructField(field, raw_type(column.wire, "json", self.settings)) for field, column in columns.items()]
         )
 
     def _members(self, columns: dict[str, WireColumn], part: str) -> list[dict[str, object]]:
@@ -350,6 +353,11 @@ class Group:
         bounded = any(item.from_position or item.to_position for _, item in self.members)
         more = decoding.keep_unchanged or decoding.images or decoding.changelog or decoding.rows_begin is not None
         return bounded or decoding.refuse_ambiguous_null or more
+
+
+def settings_of(converter: Converter, decoding: Decoding) -> ReadAs:
+    """Return how the values of a converter's records are read."""
+    return ReadAs(decimal_format=converter.decimal_format, out_of_range=decoding.out_of_range)
 
 
 def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Decoding) -> tuple[Group, ...]:

@@ -97,7 +97,7 @@ def _real(group: Group, columns: Sequence[WireColumn]) -> list[Column]:
 def _may_be_made_up(group: Group, column: WireColumn) -> Column:
     """Whether a NOT NULL value is what Debezium sends when it has none: the default, else 0, '', false or the epoch."""
     raw = group.layout.before(column.field)
-    kind = raw_type(column.wire, group.wire_format, group.decoding)
+    kind = raw_type(column.wire, group.wire_format, group.settings)
     if isinstance(kind, T.BinaryType):
         zero = raw.isin(bytearray(), bytearray(1))  # no bytes, or the number 0
     elif isinstance(kind, T.StringType):
@@ -119,5 +119,5 @@ def _may_be_made_up(group: Group, column: WireColumn) -> Column:
 
 
 def _decoded(group: Group, column: WireColumn, raw: Column) -> Column:
-    decode = decoder(column.wire, group.wire_format, group.decoding)
+    decode = decoder(column.wire, group.wire_format, group.settings)
     return raw if decode is None else decode(raw)

@@ -9,8 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.debezium.flattened import FlattenedSchema
+from cdc_sync.debezium.forms import Document
 from cdc_sync.events import TableId
 from cdc_sync.spark.conditions import all_of, any_or_false
+from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.position import avro_source_type, source_type
 
 CORRUPT = "__cdc_sync_corrupt"
@@ -227,6 +229,13 @@ class FlattenedLayout:
     def has_before(self) -> Column:
         """Return that there is none."""
         return F.lit(False)
+
+
+def layout_of(converter: Converter, event: Column, key: Column) -> Layout:
+    """Return where the parts are in the records of a converter, as parsed."""
+    if converter.flattened is not None:
+        return FlattenedLayout(event=event, schema=converter.flattened, key=key)
+    return EnvelopeLayout(event=event, below="payload" if isinstance(converter.value_form, Document) else None)
 
 
 def _names(layout: Layout, table: TableId) -> Column:

@@ -290,6 +290,10 @@ class Inspection:
     troubles: tuple[Trouble, ...]
     highest_lsn: int | None
 
+    def count(self, problem: str) -> int:
+        """Return how many records have a problem."""
+        return sum(trouble.count for trouble in self.troubles if trouble.problem == problem)
+
 
 def inspect(converted: DataFrame) -> Inspection:
     """Convert a range without writing it, and report the problems."""

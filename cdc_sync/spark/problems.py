@@ -109,7 +109,7 @@ def whole_before_of(group: Group) -> Column:
 def becomes_null_of(group: Group) -> Column:
     """Return whether a value of the row becomes NULL for being out of range; of deletes nothing is written."""
     found = (
-        becomes_null(column.wire, group.raw(field), group.converted(column.name), group.wire_format, group.decoding)
+        becomes_null(column.wire, group.raw(field), group.converted(column.name), group.wire_format, group.settings)
         for field, column in group.columns.items()
     )
     return (group.layout.op() != "d") & any_or_false(condition for condition in found if condition is not None)
@@ -155,7 +155,7 @@ def _lost(group: Group) -> list[tuple[Column, str]]:
     for before in group.sides:
         for field, column in group.columns.items():
             raw, converted = group.raw(field, before=before), group.converted(column.name, before=before)
-            lost = does_not_convert(column.wire, raw, converted, group.wire_format, group.decoding)
+            lost = does_not_convert(column.wire, raw, converted, group.wire_format, group.settings)
             if group.may_be_no_text(field):
                 lost = ~group.are_text & ~F.coalesce(is_text(raw.cast("binary")), F.lit(True))
             if lost is None:

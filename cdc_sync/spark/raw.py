@@ -31,9 +31,9 @@ from cdc_sync.debezium.conversions import (
     WireVariableDecimal,
 )
 from cdc_sync.errors import SchemaError
+from cdc_sync.spark.converter import DecimalFormat
 
 Format: TypeAlias = Literal["json", "avro"]
-DecimalFormat: TypeAlias = Literal["base64", "numeric"]
 OutOfRange: TypeAlias = Literal["quarantine", "null", "clamp"]
 
 MAX_DIGITS = 38

@@ -29,7 +29,8 @@ program acts by (`cdc_sync/debezium/type_table.py`), and a test compares them.
 - Arrays, maps and structs hold whatever is in this table. Keys of maps are texts, integers or points in time, and a map
   whose keys are not texts holds no other such map; a table with any other is refused. Members and elements may be NULL
   whatever the source says.
-- Decimals of `decimal.format=NUMERIC` are read exactly as well, up to 38 digits; say so in `connector.decimal_format`.
+- Decimals of `decimal.format=NUMERIC` are read exactly as well, up to 38 digits. Each record tells by itself how its
+  decimals are written; `connector.decimal_format: numeric` only saves a second look at the first batch.
 - With `decimal.handling.mode` `double` or `string`, `binary.handling.mode` `base64` or `hex`, and
   `bigint.unsigned.handling.mode=long`, values do not tell what they were. They are kept as sent.
 - A transform may change a column's Connect type; what the event's own schema says counts.

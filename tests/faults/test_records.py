@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -17,6 +18,7 @@ from cdc_sync.testing import (
     Record,
     SourceTable,
     column,
+    decimal,
     heartbeat,
     message,
     struct,
@@ -77,6 +79,7 @@ def test_the_table_goes_on_past_records_that_cannot_be_applied(pipeline: NewPipe
     assert event.value is not None
     lake = pipeline("odd")
     produce(unreadable.topic, [Record(key=event.key, value=event.value.replace(b'"int32"', b'"int33"'))] * 2)
+    amounts = SourceTable("amounts", [column("id", INT32, optional=False), column("a", decimal(10, 2))], prefix="odd")
     expected: dict[int, str] = {}
     # The first run meets them when the table is new, the second when its schema is known.
     for run in range(2):
@@ -92,6 +95,7 @@ def test_the_table_goes_on_past_records_that_cannot_be_applied(pipeline: NewPipe
         (kept,) = table.update({"id": 200 + run}, note="big enough", day=_DAY)
         table.records.clear()
         produce(table.topic, [_as_create(kept)])
+        produce(amounts.topic, _amounts(amounts, run))
 
         report = lake.run()
 
@@ -107,6 +111,22 @@ def test_the_table_goes_on_past_records_that_cannot_be_applied(pipeline: NewPipe
     assert sum(count.records for count in counts if count.topic == table.topic) == len(expected)
     assert [count.records for count in counts if count.topic == unreadable.topic] == [2]
     assert lake.statuses()["orders"].state == "running"
+    amounts_read = {row["id"]: row["a"] for row in lake.read(amounts.id).to_pylist()}
+    assert amounts_read == {0: Decimal("1.50"), 1: Decimal("1.50"), 10: Decimal("12.30"), 11: Decimal("12.30")}
+    told = {record.reason for record in lake.set_aside() if record.topic == amounts.topic}
+    assert [text.partition(" where")[0] for text in told] == ["malformed payload: after.a is a number"]
+
+
+def _amounts(table: SourceTable, run: int) -> list[Record]:
+    """Records of a connector that is switched to `decimal.format=NUMERIC`, and one that no decimal fits."""
+    return [
+        table.insert(id=run, a=Decimal("1.50"))[0],
+        *(
+            Record(key=record.key, value=(record.value or b"").replace(b'"AJY="', number))
+            for id_, number in ((10 + run, b"12.30"), (20 + run, b"123456789.00"))
+            for record in table.insert(id=id_, a=Decimal("1.50"))
+        ),
+    ]
 
 
 def _as_create(update: Record) -> Record:

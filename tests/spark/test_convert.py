@@ -36,7 +36,7 @@ from cdc_sync.spark.problems import (
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
-from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, column, decimal, struct
+from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
 
@@ -85,11 +85,12 @@ def converted(
     *,
     refuse_ambiguous_null: bool = False,
     declared: tuple[str, ...] | None = None,
+    numbers: bool = False,
 ) -> DataFrame:
     known = history(t)
     records = [record for record in (*t.records, *extra) if record.value is not None]
     head = known.head.schema
-    decoding = Decoding(refuse_ambiguous_null=refuse_ambiguous_null, images=declared is not None)
+    decoding = Decoding(refuse_ambiguous_null=refuse_ambiguous_null, images=declared is not None, numbers=numbers)
     return convert(frame(session, one(records)), converters(t, known, declared), head, decoding)
 
 
@@ -129,6 +130,28 @@ def test_a_delete_carries_only_its_key(session: SparkSession) -> None:
     t.delete({"id": 7})
     (_, deleted) = by_offset(converted(session, t))
     assert (deleted.op, values([deleted], 2)) == ("d", [(7, None)])
+
+
+def test_each_record_tells_whether_its_decimals_are_numbers(session: SparkSession) -> None:
+    """`decimal.format` shows in no schema, and may be switched while the topic goes on."""
+    t = table(column("p", decimal(38, 2)), column("l", array(decimal(6, 1))), column("n", TEXT))
+    text = t.insert(id=1, p=Decimal("1.50"), l=[Decimal("2.5")], n='"p":7')[0]
+    records = [
+        text,
+        changed(changed(text, b'"p":"AJY="', b'"p":123456789012345678901234567890.12'), b'["GQ=="]', b"[3.5,null]"),
+        changed(changed(text, b'"p":"AJY="', b'"p":null'), b'["GQ=="]', b"null"),
+        changed(text, b'"p":"AJY="', b'"p":12.345'),
+        changed(changed(text, b'"p":"AJY="', b'"p":1.50'), b'["GQ=="]', b'["1234"]'),
+    ]
+    t.records[:] = [text]
+    assert problems(converted(session, t, records[1:])) == [None, MALFORMED, None, MALFORMED, MALFORMED]
+    rows = by_offset(converted(session, t, records[1:], numbers=True))
+    assert [row.problem for row in rows] == [None, None, None, MALFORMED, MALFORMED]
+    assert values(rows[:3], 3) == [
+        (1, Decimal("1.50"), [Decimal("2.5")]),
+        (1, Decimal("123456789012345678901234567890.12"), [Decimal("3.5"), None]),
+        (1, None, None),
+    ]
 
 
 def test_what_cannot_be_applied_is_named(session: SparkSession) -> None:

@@ -97,7 +97,7 @@ _FORMS: dict[str, Form] = {
 _DECODINGS = {
     "steady": Decoding(),
     "all": Decoding(keep_unchanged=True, images=True, refuse_ambiguous_null=True, out_of_range="clamp"),
-    "changelog": Decoding(changelog=True, images=True, decimal_format="numeric", out_of_range="null"),
+    "changelog": Decoding(changelog=True, images=True, numbers=True, out_of_range="null"),
 }
 
 
