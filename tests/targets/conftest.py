@@ -119,7 +119,8 @@ class Lake:
         batch = Batch(
             rows=frame if through is None else through(frame), schema=schema, progress=Progress(version=1), behind=None
         )
-        options["behind"] = options.get("behind", self.held)
+        if "behind" not in options:  # a target that only writes is not asked
+            options["behind"] = self.held
         self.target.write(self.name, replace(batch, **options))
 
     def rows(self) -> list[dict[str, Any]]:
