@@ -125,6 +125,10 @@ def marks(
     live = {0: ALL_ROWS, **{column.id: column.name for column in head.live}}
     done = [item for item in resyncs if item.is_done(progress)]
     emptied = progress.truncated.position if progress is not None and progress.truncated is not None else None
+
+    def is_read(version: int, id_: int) -> bool:
+        return any(version <= item.version and id_ in item.columns for item in done)
+
     found = []
     for version, name, reason in sorted((*_of_history(history), *_of_rewrites(unconverted))):
         column = history.version(version).schema.find(name)
@@ -133,12 +137,11 @@ def marks(
             continue
         if emptied is not None and emptied >= history.version(version).position:
             continue
-        if any(version <= item.version and id_ in item.columns for item in done):
+        if is_read(version, id_):
             continue
         found.append(Mark(column=live[id_], id=id_, version=version, reason=reason))
     for id_, version in sorted(replaced.items()):
-        is_read = any(version <= item.version and id_ in item.columns for item in done)
-        if version > 0 and id_ in live and not is_read:
+        if version > 0 and id_ in live and not is_read(version, id_):
             found.append(Mark(column=live[id_], id=id_, version=version, reason=_REPLACED))
     return tuple(sorted(found, key=lambda mark: mark.version))
 

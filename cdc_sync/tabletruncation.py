@@ -85,12 +85,15 @@ class TableTruncation(TableMigration):
         if isinstance(found, Refused):
             self.refuse(Pause(reason=found.reason, remedy=found.remedy, at=str(truncate.kafka)))
             return
-        topic_ids = self._context.kafka.topic_ids(found.offsets.keys())
-        progress = progress_behind(self.progress, found, self.history.head.number, topic_ids)
+        self._empty(found, self.history, why=truncate.what, at=truncate.kafka)
+
+    def _empty(self, truncated: Truncated, history: History, *, why: str, at: KafkaPosition) -> None:
+        topic_ids = self._context.kafka.topic_ids(truncated.offsets.keys())
+        progress = progress_behind(self.progress, truncated, history.head.number, topic_ids)
         self._context.target.truncate(self.route.target, progress, self.progress)
         self.progress = progress
         self._passed.clear()  # partitions may have to be read again
-        get_logger().info("target emptied", table=str(self.table), why=truncate.what, at=str(truncate.kafka))
+        get_logger().info("target emptied", table=str(self.table), why=why, at=str(at))
         self.save_status()
 
     def apply_snapshot(self) -> None:
@@ -115,14 +118,8 @@ class TableTruncation(TableMigration):
             return
         truncated = Truncated(position=version.position, offsets={at.topic: {at.partition: at.offset}})
         assert self.history is not None
-        topic_ids = self._context.kafka.topic_ids([at.topic])
-        progress = progress_behind(self.progress, truncated, self.history.head.number, topic_ids)
-        self._context.target.truncate(self.route.target, progress, self.progress)
-        self.progress = progress
-        self._passed.clear()
+        self._empty(truncated, self.history, why="a whole snapshot follows", at=at)
         self._current = frozenset()
-        get_logger().info("target emptied", table=str(self.table), why="a whole snapshot follows", at=str(at))
-        self.save_status()
 
     def _unapplied_snapshot(self) -> Version | None:
         """Return the version that the newest snapshot of the whole table began, if it is to be applied and was not."""

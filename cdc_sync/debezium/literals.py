@@ -96,7 +96,7 @@ def canonical(wire: WireType, value: object) -> Default:
         case WireText():
             return value if isinstance(value, str) else None
         case WireBytes() | WireBits():
-            raw = _bytes(value)
+            raw = from_base64(value)
             return None if raw is None else raw.hex()
         case WireDecimal(precision=precision, scale=scale):
             return _decimal(value, precision or 38, scale)
@@ -156,7 +156,8 @@ def _float(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _bytes(value: object) -> bytes | None:
+def from_base64(value: object) -> bytes | None:
+    """Return the bytes of a text in base64, None if it is none."""
     try:
         return base64.b64decode(value, validate=True) if isinstance(value, str) else None
     except (binascii.Error, ValueError):
@@ -173,7 +174,7 @@ def _decimal(value: object, precision: int | None, scale: int, *, sent_scale: in
         sent_scale: the unscaled value's, where that is another.
     """
     if isinstance(value, str):
-        raw = _bytes(value)
+        raw = from_base64(value)
         unscaled = int.from_bytes(raw, "big", signed=True) if raw and len(raw) <= _MAX_BYTES else None
         if unscaled is not None and sent_scale is not None and sent_scale != scale:
             unscaled = _shifted(unscaled, scale - sent_scale)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
@@ -11,6 +9,7 @@ from typing_extensions import assert_never
 
 from cdc_sync.debezium.conversions import EventSchema
 from cdc_sync.debezium.flattened import FlattenedSchema
+from cdc_sync.debezium.literals import from_base64
 from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.debezium.wire import (
     WireBigDecimal,
@@ -134,7 +133,7 @@ def _wanted(value: object, wire: WireType) -> tuple[str, str] | None:
         case WireText() | WireInstant() | WireDateText() | WireTimestampText():
             return None if isinstance(value, str) else ("a text", _NOT_CONVERTED)
         case WireBytes() | WireBits():
-            return None if _is_base64(value) else ("bytes", _NO_BYTES)
+            return None if from_base64(value) is not None else ("bytes", _NO_BYTES)
         case WireDecimal() | WireBigDecimal():
             return _of_decimal(value, wire)
         case WireVariableDecimal():
@@ -156,7 +155,7 @@ def _of_bits(value: object, bits: int) -> tuple[str, str] | None:
 
 def _of_decimal(value: object, wire: WireDecimal | WireBigDecimal) -> tuple[str, str] | None:
     if isinstance(value, str):
-        return None if _is_base64(value) else ("a decimal", _NO_BYTES)
+        return None if from_base64(value) is not None else ("a decimal", _NO_BYTES)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         return "a decimal", _NOT_CONVERTED
     scale = wire.scale if isinstance(wire, WireDecimal) else wire.shown
@@ -168,13 +167,3 @@ def _of_decimal(value: object, wire: WireDecimal | WireBigDecimal) -> tuple[str,
         "it has more, and as a number (value.converter.decimal.format=NUMERIC) it is not read beyond them; "
         "set decimal.format=BASE64 in the connector",
     )
-
-
-def _is_base64(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True

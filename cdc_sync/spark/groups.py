@@ -21,7 +21,7 @@ from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import Format, ReadAs, avro_reader_type, decoder, is_placeholder, raw_type
 from cdc_sync.spark.kept import kept
-from cdc_sync.spark.layouts import CORRUPT, EnvelopeLayout, Layout, layout_of
+from cdc_sync.spark.layouts import CORRUPT, Layout, layout_of
 from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
 from cdc_sync.spark.types import to_spark
@@ -60,7 +60,7 @@ class Group:
         self._present: dict[str, WireColumn | None] = {}
         self.decoding = decoding
         self.event = F.col(f"j{index}")
-        self.layout: Layout = EnvelopeLayout(event=self.event)
+        self.layout: Layout
 
     def takes(self, converter: Converter, needed: Sequence[WireColumn], before: Sequence[WireColumn]) -> bool:
         """Return whether the converter's fields fit in.

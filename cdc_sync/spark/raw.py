@@ -30,13 +30,12 @@ from cdc_sync.debezium.conversions import (
     WireUnsupported,
     WireVariableDecimal,
 )
+from cdc_sync.debezium.rules import MAX_DIGITS
 from cdc_sync.errors import SchemaError
 from cdc_sync.spark.converter import DecimalFormat
 
 Format: TypeAlias = Literal["json", "avro"]
 OutOfRange: TypeAlias = Literal["quarantine", "null", "clamp"]
-
-MAX_DIGITS = 38
 
 
 class Settings(Protocol):

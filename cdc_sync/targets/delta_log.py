@@ -27,6 +27,7 @@ from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_fields import Field, features_for
 from cdc_sync.targets.delta_layout import Layout
+from cdc_sync.targets.java import java_list
 from cdc_sync.targets.past import Beginning, Entry, Lineage
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -305,11 +306,8 @@ class DeltaTable:
         transaction.updateMetadata(self._action({"metaData": metadata}), False)
 
     def _commit(self, transaction: Any, actions: list[Any]) -> None:
-        found = self._jvm.java.util.ArrayList()
-        for action in actions:
-            found.add(action)
         operation = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$")
-        transaction.commit(self._jvm.PythonUtils.toSeq(found), getattr(operation, "MODULE$"))
+        transaction.commit(self._jvm.PythonUtils.toSeq(java_list(self._jvm, actions)), getattr(operation, "MODULE$"))
 
 
 def there(table: DeltaTable) -> Any:

@@ -200,10 +200,7 @@ def _update(
 
 def present(table: HudiTable) -> Snapshot:
     """Return the newest state of a table that has to be there."""
-    now = table.snapshot()
-    if now is None:
-        raise TargetError(f"Cannot use {table.path}: there is no table")
-    return now
+    return _there(table, table.snapshot())
 
 
 def to_change(table: HudiTable, behind: Progress | None) -> Snapshot:
@@ -212,10 +209,14 @@ def to_change(table: HudiTable, behind: Progress | None) -> Snapshot:
     Raises:
         TargetMoved: if it holds something else, or is changed just now.
     """
-    now = table.begin()
+    now = _there(table, table.begin())
+    check_held(table.path, now.stamp.progress, behind)
+    return now
+
+
+def _there(table: HudiTable, now: Snapshot | None) -> Snapshot:
     if now is None:
         raise TargetError(f"Cannot use {table.path}: there is no table")
-    check_held(table.path, now.stamp.progress, behind)
     return now
 
 

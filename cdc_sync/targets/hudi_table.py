@@ -58,6 +58,7 @@ from cdc_sync.targets.hudi_settings import (
 from cdc_sync.targets.hudi_stamp import Stamp
 from cdc_sync.targets.hudi_timeline import each, has_logs, partition_fields
 from cdc_sync.targets.hudi_turns import HudiTurns
+from cdc_sync.targets.java import java_map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +291,7 @@ class HudiTable(HudiTurns):
         arguments = getattr(self._hudi, "HoodieCreateRecordUtils$createHoodieRecordRddArgs")(
             rows._jdf,
             config,
-            self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._java_map(self._told)),
+            self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_map(self._jvm, self._told)),
             RECORD,
             NAMESPACE,
             parse(prepared_schema(schema)),

@@ -13,6 +13,7 @@ from cdc_sync.progress import PROPERTY
 from cdc_sync.targets.hudi_internal import LATEST_SCHEMA
 from cdc_sync.targets.hudi_schema import HeldColumns
 from cdc_sync.targets.hudi_stamp import STAMP, Stamp, parse_stamp
+from cdc_sync.targets.java import java_map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +150,7 @@ class HudiTimeline:
         )
 
     def _option(self, values: Mapping[str, str]) -> Any:
-        return self._hudi.common.util.Option.of(self._java_map(values))
-
-    def _java_map(self, values: Mapping[str, str]) -> Any:
-        java = self._jvm.java.util.HashMap()
-        for key, value in values.items():
-            java.put(key, value)
-        return java
+        return self._hudi.common.util.Option.of(java_map(self._jvm, values))
 
 
 def has_logs(meta: Any) -> bool:

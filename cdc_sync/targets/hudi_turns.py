@@ -32,6 +32,7 @@ from cdc_sync.targets.hudi_internal import LATEST_SCHEMA
 from cdc_sync.targets.hudi_schema import HeldColumns
 from cdc_sync.targets.hudi_settings import MERGE_ON_READ, ON_READ, SETTINGS, TABLE_TYPE, partition_settings
 from cdc_sync.targets.hudi_timeline import HudiTimeline, Snapshot, partition_fields
+from cdc_sync.targets.java import java_map
 
 _FOLDER = ".hoodie/.cdc_sync_turns"
 
@@ -198,7 +199,7 @@ class HudiTurns(HudiTimeline):
 
     def _config(self, columns: HeldColumns, settings: Mapping[str, str] | None = None) -> Any:
         regime = {} if columns.internal is None else ON_READ
-        properties = self._java_map({**self._told, **regime, **(settings or {})})
+        properties = java_map(self._jvm, {**self._told, **regime, **(settings or {})})
         builder = self._hudi.config.HoodieWriteConfig.newBuilder()
         builder = builder.withEngineType(self._hudi.common.engine.EngineType.SPARK).withPath(self.path)
         config = builder.withSchema(columns.avro).forTable(self._name).withProps(properties).build()

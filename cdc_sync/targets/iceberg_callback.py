@@ -8,19 +8,18 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from cdc_sync.targets.java import java_map
+
 
 def with_properties(spark: SparkSession, properties: Mapping[str, str], action: Callable[[], object]) -> None:
     """Run a statement whose commit carries the properties (Spark 3.5 has no session setting for it)."""
     jvm: Any = spark._jvm
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    java_map = jvm.java.util.HashMap()
-    for key, value in properties.items():
-        java_map.put(key, value)
     exception = jvm.java.lang.Class.forName("java.lang.Exception")
     call = _Callback(action)
     try:
-        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map, call, exception)
+        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map(jvm, properties), call, exception)
     except Py4JJavaError:
         # The callback's own error says more than the Java wrapper around it.
         if call.error is not None:

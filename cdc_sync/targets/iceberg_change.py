@@ -22,6 +22,7 @@ from cdc_sync.progress import PROPERTY, Progress
 from cdc_sync.targets.base import check_held, moved
 from cdc_sync.targets.iceberg_callback import with_properties
 from cdc_sync.targets.iceberg_past import lineage
+from cdc_sync.targets.java import java_list, java_map
 from cdc_sync.targets.past import progress_of
 
 
@@ -108,10 +109,7 @@ class Change:
 
     def _write(self, kind: str, rows: DataFrame, options: Mapping[str, str], *more: Any) -> None:
         plan = getattr(self._jvm.org.apache.spark.sql.catalyst.plans.logical, kind)
-        java_options = self._jvm.java.util.HashMap()
-        for key, value in options.items():
-            java_options.put(key, value)
-        given = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_options)
+        given = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(java_map(self._jvm, options))
         self._execute(plan.byName(self._relation(), rows._jdf.queryExecution().analyzed(), *more, given))
 
     def _relation(self) -> Any:
@@ -127,10 +125,7 @@ class Change:
         self._spark._jsparkSession.sessionState().executePlan(plan, mode).assertCommandExecuted()
 
     def _seq(self, items: list[Any]) -> Any:
-        found = self._jvm.java.util.ArrayList()
-        for item in items:
-            found.add(item)
-        return self._jvm.PythonUtils.toSeq(found)
+        return self._jvm.PythonUtils.toSeq(java_list(self._jvm, items))
 
 
 def _marked(progress: Progress) -> dict[str, str]:

@@ -13,6 +13,7 @@ from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.partitioning import UNPARTITIONED
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.iceberg_partitions import new_schema_and_spec, properties_of
+from cdc_sync.targets.java import java_map
 
 _TABLE_PROPERTIES = {
     # v2 position deletes are what every listed reader takes; v3 deletion vectors are not.
@@ -44,9 +45,7 @@ def create_table(
     Raises:
         Py4JJavaError: as Iceberg does.
     """
-    together = jvm.java.util.HashMap()
-    for key, value in (_TABLE_PROPERTIES | properties_of(step.partitioning) | dict(properties)).items():
-        together.put(key, value)
+    together = java_map(jvm, _TABLE_PROPERTIES | properties_of(step.partitioning) | dict(properties))
     struct = _java_struct(jvm, step.schema, step.mode)
     schema, spec = new_schema_and_spec(jvm, struct, step.partitioning or UNPARTITIONED)
     catalog.createTable(identifier, schema, spec, _location(catalog, identifier, version), together)

@@ -16,6 +16,7 @@ from cdc_sync.progress import Progress
 from cdc_sync.targets.iceberg_change import Change
 from cdc_sync.targets.iceberg_partitions import left_columns, needed_by_specs, partitioning_of, stamp_what_is_left
 from cdc_sync.targets.iceberg_schema import alter
+from cdc_sync.targets.java import java_map
 from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
 TAG = "cdc_sync_before_rewrite"
@@ -82,8 +83,7 @@ def roll_back(jvm: Any, table: Any, stamp_property: str) -> bool:
     kept = _kept(table)
     if kept is None:
         return False
-    properties = jvm.java.util.HashMap()
-    properties.put(stamp_property, str(kept["version"]))
+    properties = java_map(jvm, {stamp_property: str(kept["version"])})
     gone = jvm.java.util.HashSet()
     gone.add(_BEFORE_PROPERTY)
     builder = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)

@@ -18,6 +18,7 @@ from cdc_sync.config import Catalog
 from cdc_sync.errors import TargetError
 from cdc_sync.naming import TargetName
 from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.java import java_list, java_map
 from cdc_sync.targets.parquet_schema import HiveColumn
 
 EMBEDDED = "metastore_db"
@@ -249,10 +250,7 @@ class Metastore:
 
     def listed(self, items: Iterable[Any]) -> Any:
         """Return a list of the JVM."""
-        found = self._jvm.java.util.ArrayList()
-        for item in items:
-            found.add(item)
-        return found
+        return java_list(self._jvm, items)
 
     def _fields(self, columns: tuple[HiveColumn, ...]) -> Any:
         return self.listed(self.api.FieldSchema(column.name, column.type, column.comment) for column in columns)
@@ -265,10 +263,7 @@ class Metastore:
 
     def mapped(self, values: Mapping[str, str]) -> Any:
         """Return a map of the JVM."""
-        found = self._jvm.java.util.HashMap()
-        for key, value in values.items():
-            found.put(key, value)
-        return found
+        return java_map(self._jvm, values)
 
 
 def _found(client: Any, name: TargetName) -> Any:
