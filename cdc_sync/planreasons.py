@@ -175,3 +175,16 @@ def _said(found: InitialValue, declared: Default | Missing, *, is_trusted: bool)
         case _:
             assert_never(found)
     return "default", f"existing rows read {value!r}, {source}"
+
+
+INTERRUPTED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; what the source tells of its columns is no proof across this event",
+)
+
+RENEWED = Evidence(
+    subject="all columns",
+    kind="name",
+    text="the same as before by their names; the source's catalogue tells which ones they are from this event on",
+)

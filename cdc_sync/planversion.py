@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cdc_sync.changepolicy import Wanted, refused_by_policy, wanted
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
@@ -13,13 +14,15 @@ from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
 from cdc_sync.evidence.kept import Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
-from cdc_sync.evidence.retyping import told_retyping
+from cdc_sync.evidence.retyping import TypeStep, told_retyping, told_types
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import beside
 from cdc_sync.naming import Route
 from cdc_sync.planreasons import (
+    INTERRUPTED,
+    RENEWED,
     back_again,
     considered,
     initial_values,
@@ -52,7 +55,7 @@ from cdc_sync.schema.observed import ObservedSchema
 from cdc_sync.sighting import Sighting
 from cdc_sync.tableends import BACK, all_new
 from cdc_sync.tablenames import NameChanges
-from cdc_sync.typechanges import type_changes
+from cdc_sync.typechanges import same_types, type_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,13 +242,16 @@ def _next_version(
     values, reasons = initials
     after = derive(head.schema, choice.seen, choice.alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
+    steps = partial(_type_steps, logs, head, sighting, after)
+    is_written = not (route.append or sighting.snapshot)
+    retold = () if is_other else same_types(head.schema, after, steps, is_written=is_written)
     if not changes:
         interrupted = any(is_interrupted(history.shown, log, sighting.position) for log in logs)
         renewed = aligned.read is not None and aligned.read.renewed
         told = untold(choice, history)
         is_new = not excluded.issuperset(choice.ignored) or any(item.subject in choice.kept for item in told)
-        said = (*(told if is_new else ()), *unshown_columns(aligned.facts))
-        said = said or ((_INTERRUPTED,) if interrupted else (_RENEWED,) if renewed else (BACK,) if head.dropped else ())
+        said = (*(told if is_new else ()), *unshown_columns(aligned.facts), *retold)
+        said = said or ((INTERRUPTED,) if interrupted else (RENEWED,) if renewed else (BACK,) if head.dropped else ())
         return _version(sighting, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(
         changes,
@@ -255,6 +261,7 @@ def _next_version(
         given.capabilities,
         kind=sighting.position.kind,
         told=lambda id_: told_retyping(logs, sighting.table, head.position, sighting.position, after.column(id_).name),
+        steps=steps,
     )
     refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
     if types.sides:
@@ -275,11 +282,18 @@ def _next_version(
         *untold(choice, history),
         *reasons,
         *types.evidence,
+        *retold,
         *(() if route.append else wanted_again(changes, head.schema, excluded)),
         # A snapshot brings all rows, with all that they hold.
         *(() if route.append or sighting.snapshot else back_again(changes)),
     )
     return replace(_version(sighting, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
+
+
+def _type_steps(
+    logs: Sequence[ColumnLog], head: Version, sighting: Sighting, after: InternalSchema, id_: int
+) -> Sequence[TypeStep] | None:
+    return told_types(logs, sighting.table, head.position, sighting.position, after.column(id_).name)
 
 
 def _created(given: Given, history: History, sighting: Sighting) -> SourcePosition | None:
@@ -324,19 +338,6 @@ def _read(history: History, seen: ObservedSchema, sighting: Sighting, given: Giv
     if moment is None:
         return None
     return prove_by_readings(history, seen, given.kept, sighting.position, moment, given.route.left_out)
-
-
-_INTERRUPTED = Evidence(
-    subject="all columns",
-    kind="name",
-    text="the same as before by their names; what the source tells of its columns is no proof across this event",
-)
-
-_RENEWED = Evidence(
-    subject="all columns",
-    kind="name",
-    text="the same as before by their names; the source's catalogue tells which ones they are from this event on",
-)
 
 
 def _decided(route: Route, sighting: Sighting, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:

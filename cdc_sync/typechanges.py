@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from cdc_sync.evidence.retold import Retold, retold, switched
+from cdc_sync.evidence.retyping import TypeStep
 from cdc_sync.migrate.capabilities import Capabilities
 from cdc_sync.migrate.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.naming import Route
 from cdc_sync.refused import Refused
-from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN, Evidence
+from cdc_sync.schema.alignment import NEEDS_RESYNC, RETYPED, SIDE_COLUMN, Evidence
 from cdc_sync.schema.casts import cast_between, needs_cast
 from cdc_sync.schema.changes import SchemaChange, UpdateColumnType
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.schema.members import UpdateKeyType, UpdatePartType, changes_shape_only, member_changes, path_text
 from cdc_sync.schema.retyping import By, Retyping
+from cdc_sync.schema.types import StringType
 from cdc_sync.wording import type_text
 
 
@@ -44,6 +47,7 @@ def type_changes(
     *,
     kind: str,
     told: Callable[[int], Retyping | None] = lambda _: None,
+    steps: Callable[[int], Sequence[TypeStep] | None] = lambda _: None,
 ) -> TypeChanges:
     """Decide about all type changes among `changes`, which lead from `before` to `after`.
 
@@ -55,6 +59,7 @@ def type_changes(
         capabilities: of its target.
         kind: of the source's positions, which tells the database.
         told: what the source says of how a column, by its id, came to its type.
+        steps: which types it says the column had in between.
     """
     sides: dict[int, str] = {}
     evidence: list[Evidence] = []
@@ -62,11 +67,14 @@ def type_changes(
     for change, decided in _decided(changes, before, route, capabilities):
         name = before.column(change.id).name
         types = f"{type_text(change.old)} to {type_text(change.new)}"
+        setting = switched(before.column(change.id).sent, after.column(change.id).sent, steps(change.id), kind)
         match decided:
             case InPlace():
                 retyping = told(change.id)
                 if retyping is not None and retyping.by is By.EXPRESSION:
                     marked.append((change.id, f"existing values were widened, {types}; {_by_expression(retyping)}"))
+                elif setting is not None and setting.marks:
+                    marked.append((change.id, f"existing values were widened, {types}; {setting.text}"))
             case Rewrite():
                 rules = tuple(_rules(name, change))
                 rule = "; ".join(rules) or "each has the same value"
@@ -77,7 +85,14 @@ def type_changes(
                 if retyping is not None and retyping.by is By.EXPRESSION:
                     reason = f"existing values were converted by rule, {types}; {_by_expression(retyping)}"
                     marked.append((change.id, reason))
-                elif rules and kind == "postgresql" and (retyping is None or retyping.by is By.UNKNOWN):
+                elif setting is not None and setting.marks:
+                    marked.append((change.id, f"existing values were converted by rule, {types}; {setting.text}"))
+                elif (
+                    rules
+                    and kind == "postgresql"
+                    and not (setting is not None and setting.by_connector)
+                    and (retyping is None or retyping.by is By.UNKNOWN)
+                ):
                     marked.append((change.id, f"existing values were converted by rule, {types}; {_USING}"))
             case SideColumn(reason=reason):
                 sides[change.id] = reason
@@ -85,7 +100,8 @@ def type_changes(
                     f"changed from {types} ({reason}): kept with its data, and existing rows read NULL in the new one"
                 )
                 evidence.append(Evidence(subject=name, kind=SIDE_COLUMN, text=text))
-                marked.append((change.id, f"existing rows read NULL; the column changed from {types}"))
+                said = "" if setting is None else f"; {setting.text}"
+                marked.append((change.id, f"existing rows read NULL; the column changed from {types}{said}"))
             case Stop(reason=reason):
                 refused = Refused(
                     reason=f"column {name!r} changed from {types}, {reason}",
@@ -97,6 +113,35 @@ def type_changes(
     if not route.append:  # a changelog's rows are what the events said
         evidence += (Evidence(subject=after.column(id_).name, kind=NEEDS_RESYNC, text=text) for id_, text in marked)
     return TypeChanges(sides=sides, evidence=tuple(evidence))
+
+
+def same_types(
+    before: InternalSchema,
+    after: InternalSchema,
+    steps: Callable[[int], Sequence[TypeStep] | None],
+    *,
+    is_written: bool,
+) -> tuple[Evidence, ...]:
+    """Say which columns keep their type in the target, while that at the source, or how events show it, is another.
+
+    Args:
+        before: the version in effect.
+        after: what an event shows.
+        steps: which types the source says that a column, by its id, had in between; None where it does not.
+        is_written: rows that were there stay as they are; false where a snapshot brings all of them, or the target
+            holds what events said.
+    """
+    columns = {column.id: column for column in before.columns}
+    found = []
+    for now in after.live:
+        then = columns.get(now.id)
+        if then is None or then.type != now.type:
+            continue
+        said: Retold | None = retold(then.sent, now.sent, steps(now.id), as_text=isinstance(now.type, StringType))
+        if said is not None:
+            kind = NEEDS_RESYNC if said.marks and is_written else RETYPED
+            found.append(Evidence(subject=now.name, kind=kind, text=said.text))
+    return tuple(found)
 
 
 def _by_expression(retyping: Retyping) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from typing_extensions import assert_never
@@ -36,6 +38,7 @@ from cdc_sync.debezium.wire import (
 from cdc_sync.errors import WireError
 from cdc_sync.schema.internal import Default
 from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
+from cdc_sync.schema.sent import Sent
 from cdc_sync.schema.types import (
     BINARY,
     BOOLEAN,
@@ -97,6 +100,7 @@ class WireColumn:
         default: in canonical form, None if there is none or it could not be read.
         suspect_default: see `literals.canonical_default`.
         structure: the type as the structural fingerprint sees it, see `connect.structure`.
+        sent: the type as the history keeps it; how values are read does not depend on it.
     """
 
     name: str
@@ -107,6 +111,7 @@ class WireColumn:
     default: Default = None
     suspect_default: bool = False
     structure: str = ""
+    sent: Sent | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +139,10 @@ for _row in CONVERSIONS:
         raise AssertionError(f"two rules for {_row.key}")
 
 
+_OF_THE_TYPE = ("allowed", "connect.decimal.precision", "length", "scale")
+_NO_LIMIT = 2**31 - 1
+
+
 def wire_type(schema: ConnectSchema) -> WireType:
     """Return what values of a Connect schema look like; never fails, see `WireUnsupported`.
 
@@ -157,7 +166,31 @@ def wire_column(schema: ConnectSchema) -> WireColumn:
         default=default,
         suspect_default=suspect,
         structure=structure(schema),
+        sent=_sent(schema),
     )
+
+
+def _sent(schema: ConnectSchema) -> Sent:
+    given, inner = schema.parameters, schema
+    depth = 0
+    while inner.type == "array" and inner.items is not None:
+        inner, depth = inner.items, depth + 1
+    return Sent(
+        type="array<" * depth + inner.type + ">" * depth,
+        name=inner.name or "",
+        parameters=tuple((name, inner.parameters[name]) for name in _OF_THE_TYPE if name in inner.parameters),
+        source=_propagated(given),
+    )
+
+
+def _propagated(given: Mapping[str, str]) -> str:
+    """Return the source's type as the connector propagates it (`column.propagate.source.type`), empty if it does not.
+
+    A size that no type has stands for none.
+    """
+    type_, *sizes = (given.get(f"__debezium.source.column.{part}", "") for part in ("type", "length", "scale"))
+    told = ",".join(size for size in sizes if size.isdecimal() and int(size) < _NO_LIMIT)
+    return f"{type_}({told})" if type_ and told else type_
 
 
 def _comment(schema: ConnectSchema) -> str | None:
@@ -225,4 +258,5 @@ def _observed(column: WireColumn) -> ObservedColumn:
         comment=column.comment,
         default=column.default,
         suspect_default=column.suspect_default,
+        sent=column.sent,
     )

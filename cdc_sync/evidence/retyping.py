@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
@@ -49,6 +50,48 @@ def _of_log(log: ColumnLog, table: TableId, after: SourcePosition, upto: SourceP
     said = min(found, key=lambda item: worst.index(item.by), default=None)
     # A log that begins in between may have missed a statement: of all it could say only the worst is certain.
     return said if is_complete or (said is not None and said.by is By.EXPRESSION) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeStep:
+    """A change of a column's type at its source; `retyping` is None where nothing tells what was done."""
+
+    old: str
+    new: str
+    retyping: Retyping | None = None
+
+
+def told_types(
+    logs: Iterable[ColumnLog], table: TableId, after: SourcePosition, upto: SourcePosition, name: str
+) -> tuple[TypeStep, ...] | None:
+    """Return how a column's type changed at the source; arguments are those of `told_retyping`.
+
+    Returns:
+        None where no log tells of the column all the way.
+    """
+    found = (_steps(log, table, after, upto, name) for log in logs)
+    return next((steps for steps in found if steps is not None), None)
+
+
+def _steps(
+    log: ColumnLog, table: TableId, after: SourcePosition, upto: SourcePosition, name: str
+) -> tuple[TypeStep, ...] | None:
+    last, before = log.at(table, upto), log.at(table, after)
+    token = last.token(name) if last is not None else None
+    then = _column(before, token) if before is not None and token is not None else None
+    if token is None or then is None:
+        return None
+    steps = []
+    for structure in log.between(table, after, upto):
+        now = _column(structure, token)
+        if now is None:
+            return None
+        if now.type != then.type:
+            retyping = _of_statement(structure, then.name) if log.kind == "message" else None
+            said = retyping or Retyping(by=By.RULE, statement=structure.statement)
+            steps.append(TypeStep(old=then.type, new=now.type, retyping=said))
+        then = now
+    return tuple(steps)
 
 
 def _column(structure: Structure, token: Token) -> LoggedColumn | None:

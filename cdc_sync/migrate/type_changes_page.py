@@ -88,6 +88,27 @@ elements, in a map's values, as in `lines.element.address.street`.
 - The keys of a map are converted only if every key has a place and no two become one; else it is `side`.
 - `policy`: `add_column`, `drop_column` and `change_type` are said of members too ([modes.md](modes.md)).
 
+## A type that changes inside one type of the lake
+
+`varchar(10)` and `varchar(3)` are one type here, as are `timestamp(6)` and `timestamp(3)`, `char` and `text`, `json` and
+`jsonb`. The source may have cut off, rounded or padded values, and sends no event of it. The column is marked
+`needs resync`, unless every value of the old type is one of the new; `history` says either. What tells of it:
+
+- the source's statements (`evidence`), with both types, and `USING` where there is one;
+- the type that events carry with `column.propagate.source.type`;
+- the name, length, scale or labels in an event's schema: `io.debezium.time.MicroTimestamp` becomes `Timestamp`.
+
+Where there is none of these, nothing tells: set up one of them, or compare with `cdc-sync verify`.
+
+## A setting of the connector that was switched
+
+`decimal.handling.mode`, `binary.handling.mode`, `interval.handling.mode`, `hstore.handling.mode`,
+`bigint.unsigned.handling.mode` and `time.precision.mode` choose how values are written. Switched while the job runs, a
+column's type or spelling changes like a type at the source. `history` and the mark name the setting; where no evidence
+says that the source's type is the same, they name both. Values of before are converted by the casts below, and marked
+where the connector would write them otherwise now (bytes as base64, an interval as text). `cdc-sync resync` has them
+sent again.
+
 ## Columns by which rows are found
 
 A column by which rows are found (of the key; every column of a table without one) is rewritten only if every value has

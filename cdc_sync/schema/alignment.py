@@ -14,6 +14,9 @@ SIDE_COLUMN = "side column"
 NEEDS_RESYNC = "needs resync"
 """Kind of what planning says of a column whose values in existing rows no event tells."""
 
+RETYPED = "retyped"
+"""Kind of what planning says of a column whose type changed at the source, or in events, and not in the target."""
+
 UNSHOWN = "not shown"
 """Kind of what planning says of a new column that the source has, and that events do not show."""
 

@@ -110,6 +110,7 @@ def _kept(column: Column, seen: ObservedColumn, ids: _Ids) -> Column:
         comment=seen.comment,
         default=_known_default(seen),
         retired=False,
+        sent=seen.sent,
     )
 
 
@@ -122,6 +123,7 @@ def _added(seen: ObservedColumn, initial: Default, ids: _Ids) -> Column:
         comment=seen.comment,
         default=_known_default(seen),
         initial=initial,
+        sent=seen.sent,
     )
 
 

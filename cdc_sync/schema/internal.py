@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cdc_sync.errors import SchemaError
+from cdc_sync.schema.sent import Sent
 from cdc_sync.schema.types import NESTED, DataType, nested_ids
 
 Default: TypeAlias = bool | int | float | str | None
@@ -28,6 +29,8 @@ class Column:
         initial: what rows written before the column existed read, in canonical form; None is NULL.
         retired: the source no longer has this column, but the target keeps it and its data, because nothing proved
             whether it was dropped or renamed.
+        sent: how events show it; None where an earlier version of cdc_sync recorded it. What the target holds does not
+            depend on it, so columns that differ in nothing else are equal.
     """
 
     id: int
@@ -38,6 +41,7 @@ class Column:
     default: Default = None
     initial: Default = None
     retired: bool = False
+    sent: Sent | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cdc_sync.schema.internal import Default, InternalSchema
+from cdc_sync.schema.sent import Sent
 from cdc_sync.schema.types import DataType, without_ids
 
 
@@ -17,6 +18,7 @@ class ObservedColumn:
         default: in canonical form, None if there is none or it could not be read.
         suspect_default: the default is what a function default arrives as (0, '', the epoch, the zero UUID, the text
             of an SQL expression), or it could not be read.
+        sent: how the event shows the column.
     """
 
     name: str
@@ -25,6 +27,7 @@ class ObservedColumn:
     comment: str | None = None
     default: Default = None
     suspect_default: bool = False
+    sent: Sent | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

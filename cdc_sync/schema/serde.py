@@ -14,6 +14,7 @@ from cdc_sync.schema import changes as changes_
 from cdc_sync.schema.alignment import Evidence
 from cdc_sync.schema.changes import SchemaChange
 from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.schema.sent import Sent
 from cdc_sync.schema.types import (
     BinaryType,
     BooleanType,
@@ -125,7 +126,23 @@ def column_to_json(column: Column) -> dict[str, Any]:
         data["initial"] = column.initial
     if column.retired:
         data["retired"] = True
+    if column.sent is not None:
+        data["sent"] = _sent_to_json(column.sent)
     return data
+
+
+def _sent_to_json(sent: Sent) -> dict[str, Any]:
+    given = {"name": sent.name, "parameters": dict(sent.parameters), "source": sent.source}
+    return {"type": sent.type, **{name: value for name, value in given.items() if value}}
+
+
+def _sent_from_json(data: Mapping[str, Any]) -> Sent:
+    return Sent(
+        type=data["type"],
+        name=data.get("name", ""),
+        parameters=tuple(sorted(data.get("parameters", {}).items())),
+        source=data.get("source", ""),
+    )
 
 
 def column_from_json(data: Mapping[str, Any]) -> Column:
@@ -139,6 +156,7 @@ def column_from_json(data: Mapping[str, Any]) -> Column:
         default=data.get("default"),
         initial=data.get("initial"),
         retired=data.get("retired", False),
+        sent=None if "sent" not in data else _sent_from_json(data["sent"]),
     )
 
 

@@ -84,7 +84,7 @@ class TestReadings:
         t.row().alter_column("z", lambda _: column("z", TEXT))
         history = t.row().history()
         first, *_, last = t.events()
-        assert (first.known.digest, len(history.versions)) == (last.known.digest, 3)
+        assert (first.known.digest, len(history.versions)) == (last.known.digest, 4)
         early, late = readings(history, *self.schema(last), last.source.position)
         assert reads(early.projection)[4] is None
         assert reads(late.projection)[4] == "z"
