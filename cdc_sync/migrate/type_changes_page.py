@@ -90,8 +90,8 @@ elements, in a map's values, as in `lines.element.address.street`.
 
 ## A type that changes inside one type of the lake
 
-`varchar(10)` and `varchar(3)` are one type here, as are `timestamp(6)` and `timestamp(3)`, `char` and `text`, `json` and
-`jsonb`. The source may have cut off, rounded or padded values, and sends no event of it. The column is marked
+`varchar(10)` and `varchar(3)` are one type here, as are `timestamp(6)` and `timestamp(3)`, `char` and `text`, `json`
+and `jsonb`. The source may have cut off, rounded or padded values, and sends no event of it. The column is marked
 `needs resync`, unless every value of the old type is one of the new; `history` says either. What tells of it:
 
 - the source's statements (`evidence`), with both types, and `USING` where there is one;
