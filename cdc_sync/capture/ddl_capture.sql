@@ -7,9 +7,56 @@ BEGIN;
 
 CREATE SCHEMA IF NOT EXISTS {schema};
 
--- One function and no helpers: it runs as whoever changes a table, who may have no right to call anything in this schema.
+-- Whoever changes a table runs these functions, with his own rights: they read the catalogue, as everybody may.
+GRANT USAGE ON SCHEMA {schema} TO PUBLIC;
+
+-- The tables whose columns the command at hand may have changed, as they are found behind it.
+CREATE OR REPLACE FUNCTION {schema}.touched_tables() RETURNS oid[]
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $touched$
+BEGIN
+    RETURN ARRAY(
+        WITH RECURSIVE command AS (
+            SELECT DISTINCT c.classid, c.objid FROM pg_event_trigger_ddl_commands() c
+            WHERE c.command_tag NOT IN ('COMMENT', 'SECURITY LABEL', 'GRANT', 'REVOKE') AND c.objid IS NOT NULL
+        ), root AS (
+            SELECT c.objid AS relid FROM command c WHERE c.classid = 'pg_class'::regclass
+            UNION
+            SELECT t.oid FROM pg_class t JOIN command c ON t.relnamespace = c.objid
+            WHERE c.classid = 'pg_namespace'::regclass
+            UNION
+            SELECT t.oid FROM pg_class t JOIN command c ON t.reloftype = c.objid
+            WHERE c.classid = 'pg_type'::regclass
+            UNION
+            SELECT t.oid FROM pg_class t JOIN pg_class k ON t.reloftype = k.reltype JOIN command c ON k.oid = c.objid
+            WHERE c.classid = 'pg_class'::regclass AND k.reltype <> 0
+        ), family AS (
+            SELECT relid FROM root
+            UNION
+            SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.relid
+        )
+        SELECT relid FROM family);
+END
+$touched$;
+
+-- One message: what a table has behind the command, beside what the caller says that it had before.
+CREATE OR REPLACE FUNCTION {schema}.write_command(touched oid, before json, cluster text, tag text, query text)
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $write$
+BEGIN
+    IF EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = touched AND {stale}) THEN
+        RAISE EXCEPTION 'another transaction changed table % meanwhile, which this one''s snapshot hides', touched::regclass;
+    END IF;
+    PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
+        'v', 1, 'kind', 'command', 'cluster', cluster, 'tag', tag, {state}, 'before', before,
+        'query', query)::text, 'UTF8'))
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = touched AND {captured};
+END
+$write$;
+
+-- STABLE is what makes this one see the catalogue as it was before the command: its queries have the command's own
+-- snapshot. The two functions above are VOLATILE and see what the command did.
 CREATE OR REPLACE FUNCTION {schema}.capture_ddl() RETURNS event_trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $capture$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $capture$
 DECLARE
     touched oid[];
     cluster text;
@@ -33,32 +80,13 @@ BEGIN
             FROM pg_event_trigger_dropped_objects() d
             WHERE d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.object_type = 'table' AND NOT d.is_temporary;
         ELSE
-            touched := ARRAY(
-                WITH RECURSIVE command AS (
-                    SELECT DISTINCT c.classid, c.objid FROM pg_event_trigger_ddl_commands() c
-                    WHERE c.command_tag NOT IN ('COMMENT', 'SECURITY LABEL', 'GRANT', 'REVOKE') AND c.objid IS NOT NULL
-                ), root AS (
-                    SELECT c.objid AS relid FROM command c WHERE c.classid = 'pg_class'::regclass
-                    UNION
-                    SELECT t.oid FROM pg_class t JOIN command c ON t.relnamespace = c.objid
-                    WHERE c.classid = 'pg_namespace'::regclass
-                    UNION
-                    SELECT t.oid FROM pg_class t JOIN command c ON t.reloftype = c.objid
-                    WHERE c.classid = 'pg_type'::regclass
-                    UNION
-                    SELECT t.oid FROM pg_class t JOIN pg_class k ON t.reloftype = k.reltype JOIN command c ON k.oid = c.objid
-                    WHERE c.classid = 'pg_class'::regclass AND k.reltype <> 0
-                ), family AS (
-                    SELECT relid FROM root
-                    UNION
-                    SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.relid
-                )
-                SELECT relid FROM family);
+            touched := {schema}.touched_tables();
         END IF;
-        PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
-            'v', 1, 'kind', 'command', 'cluster', cluster, 'tag', TG_TAG, {state}, 'query', query)::text, 'UTF8'))
-        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE c.oid = ANY (touched) AND {captured};
+        PERFORM {schema}.write_command(t.relid, (
+            SELECT json_build_object({before})
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.oid = t.relid AND NOT {stale}), cluster, TG_TAG, query)
+        FROM unnest(touched) AS t (relid);
     EXCEPTION WHEN OTHERS THEN
         RAISE WARNING 'cdc_sync could not record this %: %', TG_TAG, SQLERRM;
         PERFORM pg_logical_emit_message(true, 'cdc_sync', convert_to(json_build_object(
@@ -69,6 +97,9 @@ EXCEPTION WHEN OTHERS THEN
     RAISE WARNING 'cdc_sync could not even report that it could not record this %: %', TG_TAG, SQLERRM;
 END
 $capture$;
+
+-- Where default privileges take this away from new functions.
+GRANT EXECUTE ON FUNCTION {schema}.touched_tables(), {schema}.write_command(oid, json, text, text, text) TO PUBLIC;
 
 DROP EVENT TRIGGER IF EXISTS cdc_sync_ddl_command_end;
 CREATE EVENT TRIGGER cdc_sync_ddl_command_end ON ddl_command_end EXECUTE PROCEDURE {schema}.capture_ddl();

@@ -3,6 +3,8 @@ BEGIN;
 DROP EVENT TRIGGER IF EXISTS cdc_sync_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS cdc_sync_sql_drop;
 DROP FUNCTION IF EXISTS {schema}.capture_ddl();
+DROP FUNCTION IF EXISTS {schema}.touched_tables();
+DROP FUNCTION IF EXISTS {schema}.write_command(oid, json, text, text, text);
 DO $removal$
 BEGIN
     DROP SCHEMA IF EXISTS {schema} RESTRICT;

@@ -1,7 +1,8 @@
 """The event triggers that make Postgres tell what happens to its tables' columns.
 
 Each command on an ordinary or partitioned table, temporary ones apart, writes a transactional logical message with the
-columns behind it, of the table itself and of all tables that inherit from it; a dropped table writes one that says so.
+columns before and behind it, of the table itself and of all tables that inherit from it; a dropped table writes one
+that says so. Each message tells enough by itself, so it does not matter when the connector's slot was made.
 Debezium sends them on topic `<topic.prefix>.message`, in the order of the rows around them; `evidence.message_forms`
 shows their form. What that needs and where it ends:
 
@@ -35,16 +36,32 @@ MISSING_LIMIT = 10_000
 
 # Read by name, for Postgres 10 has no such column; the first element of an array of one.
 _MISSING = "nullif((to_jsonb(a) -> 'attmissingval' -> 0)::text, 'null')"
-_STATE = """'schema', n.nspname, 'table', c.relname, 'relid', c.oid::bigint,
-                'file', pg_relation_filenode(c.oid)::bigint, 'columns', (
+_DEFAULT = """a.atthasdef OR a.attidentity <> '' OR EXISTS (
+                        SELECT FROM pg_type t WHERE t.oid = a.atttypid AND t.typdefault IS NOT NULL)"""
+_COLUMNS = """(
                 SELECT coalesce(json_agg(json_build_object('attnum', a.attnum, 'name', a.attname, 'type',
                     format_type(a.atttypid, a.atttypmod), 'notnull', a.attnotnull,
-                    'default', {default}, 'missing', {missing}) ORDER BY a.attnum), '[]'::json)
-                FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)""".format(
-    default="""a.atthasdef OR a.attidentity <> '' OR EXISTS (
-                        SELECT FROM pg_type t WHERE t.oid = a.atttypid AND t.typdefault IS NOT NULL)""",
-    missing=f"CASE WHEN length({_MISSING}) > {MISSING_LIMIT} THEN 'a long value' ELSE {_MISSING} END",
+                    'default', {default}{more}) ORDER BY a.attnum), '[]'::json)
+                FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)"""
+_STATE = """'schema', n.nspname, 'table', c.relname, 'relid', c.oid::bigint,
+                'file', pg_relation_filenode(c.oid)::bigint, 'columns', """ + _COLUMNS.format(
+    default=_DEFAULT,
+    more=f", 'missing', CASE WHEN length({_MISSING}) > {MISSING_LIMIT} THEN 'a long value' ELSE {_MISSING} END",
 )
+_BEFORE = "'schema', n.nspname, 'table', c.relname, 'columns', " + _COLUMNS.format(default=_DEFAULT, more="")
+"""Without what older rows read, which no command changes and which may be long."""
+
+_NUMBER = "({row}.xmax::text::bigint - txid_current() % 4294967296 + 6442450944) % 4294967296 - 2147483648"
+_CHANGED = f"{{row}}.xmax::text <> '0' AND txid_status(txid_current() + {_NUMBER}) = 'committed'"
+_STALE = """({table} OR {schema} OR EXISTS (
+                SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND {column}))""".format(
+    table=_CHANGED.format(row="c"), schema=_CHANGED.format(row="n"), column=_CHANGED.format(row="a")
+)
+"""Whether another transaction changed the table behind the snapshot and before this command, which had to wait for it.
+
+A row's xmax is then that transaction's; that of the command itself is still in progress. A transaction of REPEATABLE
+READ has one snapshot from its beginning on.
+"""
 
 _CAPTURED = """c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
           AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')"""
@@ -68,6 +85,7 @@ class CaptureResult:
 def install_sql(schema: str = SCHEMA) -> str:
     """Return the script that installs the event triggers and writes a baseline; it may be run again at any time."""
     script = _template("ddl_capture.sql").replace("{state}", _STATE).replace("{captured}", _CAPTURED)
+    script = script.replace("{before}", _BEFORE).replace("{stale}", _STALE)
     return script.replace("{schema}", _identifier(schema))
 
 

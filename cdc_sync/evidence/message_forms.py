@@ -4,7 +4,8 @@ Our form, prefix `cdc_sync`, UTF-8 JSON, written by `capture/ddl_capture.sql`::
 
     {"v": 1, "kind": "command" | "baseline", "cluster": "7123…" | null, "tag": "ALTER TABLE", "schema": "inv",
      "table": "orders", "relid": 16409, "file": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer",
-     "notnull": true, "default": true, "missing": "5"}], "query": "alter table …"}
+     "notnull": true, "default": true, "missing": "5"}], "before": {"schema": "inv", "table": "orders", "file": 16409,
+     "columns": […]} | null, "query": "alter table …"}
     {"v": 1, "kind": "drop", "cluster": …, "tag": "DROP TABLE", "schema": "inv", "table": "orders", "relid": 16409, …}
     {"v": 1, "kind": "failed", "cluster": …, "tag": …, "relids": [16409], "reason": "…", …}
     {"v": 1, "kind": "uninstalled", "cluster": …}
@@ -14,8 +15,9 @@ The plain form, prefix `ddl`, as in the project's captures::
     {"tag": "ALTER TABLE", "object": "inv.orders.total", "relid": "16409", "cols": [{"attnum": 1, …}], "query": "…"}
 
 `default` (whether rows that come get a value by themselves), `missing` (what rows from before the column read in it,
-`pg_attribute.attmissingval` as JSON text, null if it is not kept, and no JSON if it is too long) and `file`
-(`pg_relation_filenode`, null for partitioned tables) are not in messages of triggers installed earlier.
+`pg_attribute.attmissingval` as JSON text, null if it is not kept, and no JSON if it is too long), `file`
+(`pg_relation_filenode`, null for partitioned tables) and `before` (what the table was before the command, null if it
+was not there, or another transaction may have changed it meanwhile) are not in messages of triggers installed earlier.
 
 `object` is Postgres' `object_identity`; it has a third part if the command renamed a column or commented on one. The
 plain form does not tell of dropped tables, nor of tables that changed because another one did (inheritance, CASCADE).
@@ -46,10 +48,20 @@ class AttributeEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableBefore:
+    """The name and the columns of a table right before a command."""
+
+    schema: str
+    table: str
+    columns: tuple[AttributeEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """A table's columns behind a command, or at a baseline, in the order of their numbers.
 
     Attributes:
+        before: what the table was before the command, None if it is not told.
         cluster: the server's system identifier, None if it is not told.
         baseline: nothing was done; this is what there was when the trigger was installed.
         column: the column that the command was about, if it was about one.
@@ -61,6 +73,7 @@ class TableState:
     schema: str
     table: str
     columns: tuple[AttributeEntry, ...]
+    before: TableBefore | None = None
     cluster: str | None = None
     baseline: bool = False
     tag: str = ""
@@ -146,6 +159,7 @@ def _own(body: Mapping[str, object]) -> Notice:
                 schema=_name(body, "schema"),
                 table=_name(body, "table"),
                 columns=_columns(body.get("columns")),
+                before=_before(body.get("before")),
                 cluster=cluster,
                 baseline=kind == "baseline",
                 tag=tag,
@@ -169,6 +183,14 @@ def _own(body: Mapping[str, object]) -> Notice:
             return Gap(relids=(), text="uninstalled", reason="The event trigger was removed: later DDL is not told")
         case kind:
             raise _Misshapen(f"kind {kind!r} is not known")
+
+
+def _before(told: object) -> TableBefore | None:
+    if told is None:
+        return None
+    if not isinstance(told, dict):
+        raise _Misshapen("what was there before is not an object")
+    return TableBefore(schema=_name(told, "schema"), table=_name(told, "table"), columns=_columns(told.get("columns")))
 
 
 def _plain(body: Mapping[str, object]) -> Notice | None:

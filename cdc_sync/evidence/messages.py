@@ -138,6 +138,7 @@ class _Replay:
         self.unread: list[Unread] = []
         self.name_changes: list[NameChange] = []
         self.openings: dict[TableId, tuple[Structure, TableState] | None] = {}
+        self._last: dict[tuple[str, int], TableState] = {}
         self._name: dict[tuple[str, int], TableId] = {}
         self._holder: dict[TableId, tuple[str, int]] = {}
         self._cluster: dict[str, str | None] = {}
@@ -156,6 +157,7 @@ class _Replay:
         match read.notice:
             case TableState() as state:
                 self._settle(read, state.cluster)
+                self._look_before(read, state)
                 self._state(read, state)
             case TableDropped() as dropped:
                 self._settle(read, dropped.cluster)
@@ -172,6 +174,27 @@ class _Replay:
                 self._forget(read, table, "the messages come from another server now")
             self._name = {key: table for key, table in self._name.items() if key[0] != read.database}
             self._cluster[read.database] = cluster
+
+    def _look_before(self, read: _Read, state: TableState) -> None:
+        """Take what the table was right before a command for a baseline there, unless it was told before.
+
+        A command that drops columns writes two messages, of which the second one tells nothing new.
+        """
+        known = self._last.get((read.database, state.relid))
+        if known == state:
+            return
+        before = _as_baseline(state)
+        if before is None or (known is not None and _shape(known) == _shape(before)):
+            return
+        if known is not None:
+            table = TableId(database=read.database, schema=state.schema, table=state.table)
+            was, now = (", ".join(entry.name for entry in item.columns) for item in (known, before))
+            text = f"{known.schema}.{known.table} ({was}) became {before.schema}.{before.table} ({now})"
+            self.unread.append(Unread(position=read.position, tables=(table,), text=_shortened(text), reason=_UNTOLD))
+        if not state.baseline:
+            *transaction, lsn = read.position.parts
+            at = replace(read.position, parts=(*transaction, lsn - 1))
+            self._state(replace(read, position=at), before)
 
     def _state(self, read: _Read, state: TableState) -> None:
         key = (read.database, state.relid)
@@ -193,6 +216,8 @@ class _Replay:
                 )
         self._name[key] = table
         self._holder[table] = key
+        if state.cut:  # of our own form
+            self._last[key] = state
         structure = Structure(
             table=table,
             position=read.position,
@@ -215,7 +240,9 @@ class _Replay:
         self.unread.append(Unread(position=read.position, tables=named, text=text, reason=gap.reason))
 
     def _forget(self, read: _Read, table: TableId, statement: str, *, dropped: bool = False) -> None:
-        self._holder.pop(table, None)
+        holder = self._holder.pop(table, None)
+        if holder is not None:
+            self._last.pop(holder, None)
         self.openings.setdefault(table, None)
         self.structures.append(
             Structure(
@@ -230,6 +257,28 @@ class _Replay:
 
     def _known(self, database: str) -> tuple[TableId, ...]:
         return tuple(sorted(table for table in self._holder if table.database == database))
+
+
+_UNTOLD = (
+    "The table changed and no message tells how: the event triggers were off, or their messages did not reach the topic"
+)
+
+
+def _as_baseline(state: TableState) -> TableState | None:
+    """Return what a message says that the table was before it, which for a baseline is the same as behind it."""
+    if state.baseline or state.before is None:
+        return state if state.baseline else None
+    missing = {(entry.number, entry.type): entry.missing for entry in state.columns}
+    columns = (replace(entry, missing=missing.get((entry.number, entry.type))) for entry in state.before.columns)
+    schema, table = state.before.schema, state.before.table
+    return replace(
+        state, schema=schema, table=table, columns=tuple(columns), before=None, baseline=True, tag="", query=""
+    )
+
+
+def _shape(state: TableState) -> tuple[str, str, tuple[tuple[int, str], ...]]:
+    """Return what only commands on the table change: a type may get another name, too."""
+    return state.schema, state.table, tuple((entry.number, entry.name) for entry in state.columns)
 
 
 def _columns(read: _Read, state: TableState) -> tuple[LoggedColumn, ...]:

@@ -288,7 +288,76 @@ def test_behind_every_statement_the_messages_say_what_the_catalogue_says(source:
     assert source.log.log().unread == ()
     assert all(len(message["query"]) <= 300 for message in source.received)
     assert not [message for message in source.received if str(message["schema"]).startswith("pg_")]
+    # What was before a command was told by the message before it, or there was nothing.
+    unsaid = {message["tag"] for message in source.received if message["kind"] == "command" and not message["before"]}
+    assert unsaid == {"CREATE TABLE", "CREATE TABLE AS", "CREATE SCHEMA", "SELECT INTO"}
     assert compared == (92, 2116, 1544)
+
+
+ORDERS_STEPS = (
+    "alter table public.orders add column zz int default 7",
+    "alter table public.orders rename column x to x_r",
+    "alter table public.orders drop column y, add column y int",
+    "alter table public.orders rename to items",
+    "alter table public.items rename column x_r to x2",
+)
+
+
+@pytest.mark.parametrize("lost", range(len(ORDERS_STEPS)))
+def test_each_message_tells_by_itself_what_the_table_was_before(source: Source, lost: int) -> None:
+    source.connection.execute("create table public.orders (id int, gone int, x text, y int)")
+    source.connection.execute("alter table public.orders drop column gone")
+    apply(source.dsn, install_sql())
+    for statement in ORDERS_STEPS[:lost]:
+        source.connection.execute(statement)
+    catalogue = source.catalogue()
+    ((table, columns),) = catalogue.items()
+    source.read()  # what came so far does not reach the topic: the slot is made later, or made anew
+    source.log = MessageLog()
+
+    for statement in ORDERS_STEPS[lost:]:
+        source.run(statement)
+
+    assert source.compare()[0] == len(ORDERS_STEPS) - lost
+    tokens = source.log.log().before(table, tuple(name for _, _, name, _ in columns))
+    assert {name: token.number for name, token in tokens.items()} == {
+        name: (relid, at) for relid, at, name, _ in columns
+    }
+    assert source.log.log().unread == ()
+    assert len(source.log.log().name_changes) == (lost <= 3)
+
+
+def test_what_a_command_had_to_wait_for_is_not_passed_over(source: Source) -> None:
+    source.connection.execute("create table public.t (id int, a int)")
+    apply(source.dsn, install_sql())
+    source.read()
+    with psycopg.connect(source.dsn, autocommit=True) as other:
+        source.connection.execute("begin; alter table public.t rename a to b")
+        waiting = threading.Thread(target=other.execute, args=("alter table public.t rename b to c",))
+        waiting.start()
+        source.connection.execute("select pg_sleep(0.5); commit")
+        waiting.join()
+        other.execute("alter table public.t rename c to d")
+    source.read()
+
+    told = [message["before"] and message["before"]["columns"][1]["name"] for message in source.received[-3:]]
+    assert told == ["a", None, "c"]
+    assert source.log.log().unread == ()
+
+
+@pytest.mark.parametrize("change", ["rename a to b", "add column x int", "set schema elsewhere"])
+def test_a_transaction_that_does_not_see_what_another_did_tells_no_columns(source: Source, change: str) -> None:
+    source.connection.execute("create schema elsewhere; create table public.t (id int, a int)")
+    apply(source.dsn, install_sql())
+    with psycopg.connect(source.dsn, autocommit=True) as other:
+        other.execute("begin isolation level repeatable read; select 1")
+        source.connection.execute(f"alter table public.t {change}")
+        other.execute("set local search_path = public, elsewhere; alter table t rename id to key; commit")
+    source.read()
+
+    (unread,) = source.log.log().unread
+    assert "failed: another transaction changed table" in unread.reason
+    assert all(log.columns == () for table in source.log.log().tables for log in source.log.log().of(table)[-1:])
 
 
 UNSEEN = "it was added with a default that no event shows"

@@ -302,6 +302,82 @@ def test_a_baseline_says_nothing_of_the_time_before_it(topic: Topic) -> None:
     assert topic.log.before_first(ORDERS, ("id", "a")) is None
 
 
+def before(names: dict[int, str], **fields: str) -> dict[str, object]:
+    return {"schema": "inv", "table": "orders", "columns": columns(names), **fields}
+
+
+def test_what_a_first_message_says_of_before_is_what_was_there(topic: Topic) -> None:
+    topic.own(columns=columns({1: "id", 3: "b"}), before=before({1: "id", 3: "a"}))
+    assert topic.of() == [["id", "a"], ["id", "b"]]
+    reading, command = topic.log.log().of(ORDERS)
+    assert (reading.reading, command.reading) == (True, False)
+    assert reading.position < command.position
+    told = topic.log.log().before(ORDERS, ("id", "a"))
+    assert {name: token.number for name, token in told.items()} == {"id": (16409, 1), "a": (16409, 3)}
+
+
+def test_columns_of_before_are_found_under_the_names_that_avro_allows(topic: Topic) -> None:
+    topic.own(columns=columns({1: "id", 2: "b"}), before=before({1: "id", 2: "a-a"}))
+    told = topic.log.log().with_avro_names().before(ORDERS, ("id", "a_a"))
+    assert told["a_a"].number == (16409, 2)
+
+
+def test_a_first_message_tells_which_name_the_table_had(topic: Topic) -> None:
+    topic.own(before=before({1: "id", 2: "a"}, table="items"))
+    assert (topic.of(ITEMS), topic.of(ORDERS)) == ([["id", "a"], []], [["id", "a"]])
+    assert [(change.old, change.new) for change in topic.log.log().name_changes] == [(ITEMS, ORDERS)]
+
+
+def test_what_a_message_says_of_before_and_was_told_already_is_not_told_twice(topic: Topic) -> None:
+    topic.own("baseline")
+    topic.own(columns=columns({1: "id", 2: "b", 3: "c"}), before=before({1: "id", 2: "a"}))
+    for lsn in (2000, 2010):  # DROP COLUMN fires both triggers
+        topic.own(lsn=lsn, columns=columns({1: "id", 2: "b"}), before=before({1: "id", 2: "b", 3: "c"}))
+    topic.own(lsn=2020, before=before({1: "id", 2: "b"}))
+    assert topic.of() == [["id", "a"], ["id", "b", "c"], ["id", "b"], ["id", "b"], ["id", "a"]]
+    assert topic.reasons() == []
+
+
+@pytest.mark.parametrize("again", ["command", "baseline"])
+def test_a_change_that_no_message_told_of_is_reported_by_the_next_one(topic: Topic, again: str) -> None:
+    topic.own("baseline")
+    topic.own(relid=2, table="items")
+    now = columns({1: "id", 3: "c"})
+    topic.own(again, columns=now, before=before({1: "id", 3: "b"}) if again == "command" else None)
+    ((tables, told),) = topic.reasons()
+    assert tables == (ORDERS,)
+    assert "no message tells how" in told
+    assert topic.of()[-1] == ["id", "c"]
+    assert topic.of(ITEMS) == [["id", "a"]]
+
+
+def test_columns_that_only_have_another_type_by_name_did_not_change(topic: Topic) -> None:
+    topic.own("baseline")
+    topic.own(before={**before({1: "id"}), "columns": [{**one, "type": "mood"} for one in columns({1: "id", 2: "a"})]})
+    assert topic.reasons() == []
+
+
+def test_a_table_is_known_again_right_before_the_first_message_behind_a_gap(topic: Topic) -> None:
+    topic.own("baseline")
+    topic.own("failed", relids=[16409], reason="disk full")
+    topic.own(columns=columns({1: "id", 2: "c"}), before=before({1: "id", 2: "b"}))
+    assert topic.of() == [["id", "a"], [], ["id", "b"], ["id", "c"]]
+    assert len(topic.reasons()) == 1
+
+
+def test_what_rows_read_of_before_a_column_is_the_same_before_a_command_as_behind_it(topic: Topic) -> None:
+    ((one, other), was) = columns({1: "id", 2: "b"}), before({1: "id", 2: "a"})
+    topic.own(columns=[one, {**other, "missing": "7"}], before=was)
+    assert [structure.columns[1].missing for structure in topic.log.log().of(ORDERS)] == ["7", "7"]
+
+
+@pytest.mark.parametrize("told", [7, [], {"schema": "inv"}, {"schema": "inv", "table": "t", "columns": [1]}])
+def test_a_message_whose_word_of_before_is_broken_is_reported(topic: Topic, told: object) -> None:
+    topic.own(before=told)
+    ((_, reason),) = topic.reasons()
+    assert "Cannot read a message about DDL" in reason
+
+
 def test_columns_of_a_table_that_was_there_before_the_one_created_are_others(topic: Topic) -> None:
     topic.own(tag="CREATE TABLE")
     told = topic.log.before_first(ORDERS, ("id", "a"))

@@ -22,16 +22,26 @@ from tests.laws.identity_model import KINDS, Col
 def messages_of(course: Course, *, plain: bool) -> tuple[LogicalMessage, ...]:
     """Write what was told as our trigger does, or as a plain home-made one, which leaves out drops and baselines."""
     told = [item for item in course.told if not plain or (item.tag and item.columns is not None)]
+    before = dict(_before(told))
     return tuple(
         LogicalMessage(
             position=item.position,
             kafka=KafkaPosition(topic="server.message", partition=0, offset=offset),
             database=DATABASE,
             prefix="ddl" if plain else "cdc_sync",
-            content=json.dumps(_plain(item) if plain else _ours(item), ensure_ascii=False).encode(),
+            content=json.dumps(_plain(item) if plain else _ours(item, before.get(offset)), ensure_ascii=False).encode(),
         )
         for offset, item in enumerate(told)
     )
+
+
+def _before(told: Sequence[Told]) -> Iterator[tuple[int, Told]]:
+    """Yield what each command's table was before it; nothing else tells of a table, for it is locked."""
+    last: dict[int, Told] = {}
+    for offset, item in enumerate(told):
+        if item.relid in last:
+            yield offset, last[item.relid]
+        last[item.relid] = item
 
 
 def message_log(messages: Sequence[LogicalMessage]) -> ColumnLog:
@@ -46,7 +56,7 @@ def is_told_whole(course: Course) -> bool:
     return bool(course.told) and course.told[0].tag == "CREATE TABLE"
 
 
-def _ours(told: Told) -> dict[str, object]:
+def _ours(told: Told, before: Told | None) -> dict[str, object]:
     body: dict[str, object] = {
         "v": 1,
         "kind": "drop" if told.columns is None else "command" if told.tag else "baseline",
@@ -58,6 +68,9 @@ def _ours(told: Told) -> dict[str, object]:
     }
     if told.columns is not None:
         body["columns"] = _attributes(told.columns)
+        if before is not None and told.tag:
+            columns = _attributes(before.columns or ())
+            body["before"] = {"schema": "public", "table": before.table, "columns": columns}
     return {**body, "query": told.statement}
 
 

@@ -48,6 +48,11 @@ def _key(record: Record) -> str:
     return record.database or "" if isinstance(record, SchemaChangeRecord) else record.prefix
 
 
+def no_baseline(records: Sequence[Record], random: Random) -> list[Record]:
+    """Lose what was written when the triggers were installed, as where the connector's slot was made later."""
+    return [r for r in records if not isinstance(r, LogicalMessage) or b'"kind": "baseline"' not in r.content]
+
+
 def own_table_only(records: Sequence[Record], random: Random) -> list[Record]:
     """Leave out what is about other tables alone, as `schema.history.internal.store.only.captured.tables.ddl` does."""
     return [r for r in records if not isinstance(r, SchemaChangeRecord) or any(e.table.table == NAME for e in r.tables)]
@@ -90,11 +95,14 @@ def everything(records: Sequence[Record], random: Random) -> list[Record]:
     return repeats(gaps(records, random), random)
 
 
+BASELINE_LOST = "baseline lost"
+RETENTION = "retention passed"
 FAULTS: Mapping[str, Fault] = {
     "gaps": gaps,
     "repeated": repeats,
     "compacted": compacted,
     "gaps and repeats": everything,
+    BASELINE_LOST: no_baseline,
     "other tables left out": own_table_only,
     "columns wrong in the record": wrong_columns,
     "statements not understood": no_statements,
@@ -107,8 +115,8 @@ FOR_MYSQL = ("other tables left out", "columns wrong in the record", "statements
 def kinds(source: str) -> tuple[str, ...]:
     """Return the faults that the evidence of a source may have."""
     if source == "MySQL":
-        return (*FAULTS, *LATE)
-    return (*(name for name in FAULTS if name not in FOR_MYSQL), *LATE, WITHOUT_BASELINE)
+        return (*(name for name in FAULTS if name != BASELINE_LOST), *LATE)
+    return (*(name for name in FAULTS if name not in FOR_MYSQL), *LATE, WITHOUT_BASELINE, RETENTION)
 
 
 def counted(source: str, seeds: Iterable[int]) -> Counts:
@@ -130,10 +138,23 @@ def planned(course: Course, fault: str) -> Counter[str]:
         records, build = [*messages_of(course, plain=plain)], message_log  # type: ignore[assignment]
     if fault in LATE:
         return _late(course, fault, records, build, random)
+    if fault == RETENTION:
+        return _forgotten(course, records, build, random)
     if fault in FAULTS:
         records = FAULTS[fault](records, random)
     log = build(records)
     return fold(course, cut(course, [log]), lambda _: (log,))
+
+
+def _forgotten(
+    course: Course, records: Sequence[Record], build: Callable[[Sequence[Record]], ColumnLog], random: Random
+) -> Counter[str]:
+    """Start again behind some row when the topic has lost what came before it."""
+    seen = cut(course, [build(records)])
+    place = random.randrange(1, len(seen)) if len(seen) > 1 else 1
+    whole, last = build(records), seen[place - 1][0].position
+    rest = build([record for record in records if record.position > last])
+    return fold(course, seen, lambda number: (whole if number < place else rest,))
 
 
 def _late(

@@ -81,6 +81,8 @@ def test_faulty_evidence_makes_no_rename_that_never_was_unless_it_says_so_in_the
     for fault, counts in identity_faults.counted(source, range(6_000_000, 6_000_000 + FAULTY)).items():
         assert counts["renames"] > FAULTY
         assert counts["wrong"] == counts["wrong, told afterwards"], fault
+        if fault in (identity_faults.BASELINE_LOST, identity_faults.RETENTION):
+            assert counts["found"] == counts["renames"], "each message tells enough by itself"
 
 
 @pytest.mark.parametrize("source", SOURCES)
