@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from structlog import get_logger
+
 from cdc_sync.context import Context
 from cdc_sync.errors import TransientError
 from cdc_sync.naming import Join
@@ -33,6 +35,7 @@ class Asked:
         self._tables = tables
         self._alone = alone
         self._joined: set[Join] = set()
+        self._gaps: set[str] = set()
 
     def follow(self) -> None:
         """Take up what was asked since the last time.
@@ -55,6 +58,8 @@ class Asked:
                 self._take_up(table, self._regime(table))
             if table.table in resynced or table.is_behind(()):
                 self._take_up(table, self._resyncs(table))
+            if table.shows_other_evidence:
+                self._take_up(table, self._evidence(table))
             if table.table in decided:
                 self._take_up(table, self._decisions(table))
             if table.table in joined:
@@ -85,6 +90,16 @@ class Asked:
         asked = self._context.notifications.follow(self._context.state, table.table)
         if table.is_behind(asked):
             yield partial(table.follow_resyncs, asked)
+
+    def _evidence(self, table: TableSync) -> Iterator[Work]:
+        """Write down since when the evidence tells of a table; a gap that tables share is in the log once."""
+        for gap in table.coverage.gaps:
+            if gap not in self._gaps:
+                get_logger().warning(
+                    "evidence has a gap", table=str(table.table), why=gap, others="see `cdc-sync status`"
+                )
+                self._gaps.add(gap)
+        yield table.save_status
 
     def _decisions(self, table: TableSync) -> Iterator[Work]:
         """Take up what was decided, and let a table go on that stopped for it."""

@@ -14,7 +14,10 @@ from cdc_sync.config.routes import is_routed
 from cdc_sync.debezium.flattened import FlattenedSettings
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import structures_behind
+from cdc_sync.evidence.coverage import Configured, Coverage, coverage
+from cdc_sync.evidence.kept import NOTHING_KEPT
 from cdc_sync.evidencetopics import EvidenceTopics
+from cdc_sync.history.history import History
 from cdc_sync.history.store import HistoryStore
 from cdc_sync.incarnations import Began
 from cdc_sync.kafka import KafkaClient
@@ -62,6 +65,20 @@ class Context:
         read = self.catalogue.kept(table).cuts
         found = {at for at in read if position is None or (at.kind == position.kind and at > position)}
         return tuple(sorted({*structures_behind(self.evidence.logs, table, position), *found}))
+
+    def coverage(self, table: TableId, history: History | None) -> Coverage:
+        """Return since when the evidence tells of a table, empty where nothing is known of the table."""
+        if history is None:
+            return Coverage()
+        said = self.config.evidence
+        configured = Configured(
+            messages=said.messages,
+            schema_changes=said.schema_changes,
+            catalogue=said.catalogue is not None,
+            values=said.values is not None,
+        )
+        kept = self.catalogue.kept(table) if configured.catalogue else NOTHING_KEPT
+        return coverage(table, history.head.position, configured, self.evidence.logs, kept, self.catalogue.problem)
 
     @property
     def headers(self) -> bool:

@@ -18,6 +18,7 @@ from structlog import get_logger
 
 from cdc_sync.asked import Asked
 from cdc_sync.config import Config
+from cdc_sync.config.sources import Evidence
 from cdc_sync.context import Context, open_context
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.events import TableId
@@ -323,6 +324,7 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
     try:
         context = open_context(config, spark, kafka, stop=stop)
         job = SyncJob(context)
+        _say_which_evidence(config)
         job.tables.restore()
         job.follow_partitionings()
         try:
@@ -340,3 +342,15 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
     finally:
         spark.stop()
         kafka.close()
+
+
+def _say_which_evidence(config: Config) -> None:
+    """Say at the start what tells of changes that rows do not prove; `status` says since when, of each table."""
+    said = config.evidence
+    get_logger().info(
+        "evidence is configured" if said != Evidence() else "no evidence is configured",
+        messages=said.messages,
+        schema_changes=said.schema_changes,
+        catalogue=said.catalogue is not None,
+        values=said.values is not None,
+    )

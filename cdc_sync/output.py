@@ -35,6 +35,8 @@ from cdc_sync.wording import Phrase
 
 _WIDTH = 200
 """Columns of text that does not go to a terminal: enough that a line of a report stays one line."""
+_NAMED = 3
+"""Tables that a line names."""
 
 
 def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
@@ -160,7 +162,10 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     if not value.tables:
         yield f"Pipeline {value.pipeline!r} has seen no table yet."
     else:
-        table = Table("table", "target", "state", "version", "lag", "not applied", box=None, pad_edge=False)
+        # Where none is configured the column would say the same of all.
+        told = any(line.evidence for line in value.tables)
+        names = ("table", "target", "state", "version", "lag", "not applied", *(("evidence",) if told else ()))
+        table = Table(*names, box=None, pad_edge=False)
         for line in value.tables:
             counts = ", ".join(f"{count} {kind}" for kind, count in sorted(line.counts.items()) if count)
             cells = (
@@ -170,6 +175,7 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
                 "-" if line.version is None else str(line.version),
                 "-" if line.unfollowed else "unknown" if line.lag is None else str(line.lag),
                 counts or "-",
+                *((_evidence(line.evidence),) if told else ()),
             )
             table.add_row(*(Text(redact(cell, secrets)) for cell in cells))
         yield table
@@ -184,9 +190,27 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:
             yield f"{line.table}: warning: {warning}"
+    yield from _evidence_gaps(value)
     yield from _aside(value.quarantine)
     if value.kafka_problem is not None:
         yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _evidence(since: Mapping[str, str | None]) -> str:
+    """Say which evidence tells of a table, and since when."""
+    names = ((name.removeprefix("evidence."), at) for name, at in since.items())
+    return ", ".join(f"{name} since {at}" if at else f"({name})" for name, at in names) or "none"
+
+
+def _evidence_gaps(value: Status) -> Iterator[str]:
+    """Say each gap once, with the tables that it is of."""
+    tables: dict[str, list[str]] = {}
+    for line in value.tables:
+        for gap in line.evidence_gaps if line.unfollowed is None else ():
+            tables.setdefault(gap, []).append(str(line.table))
+    for gap, names in tables.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"evidence of {', '.join(names[:_NAMED])}{more}: {gap}"
 
 
 def _plan(value: Plan) -> Iterator[str]:

@@ -15,6 +15,7 @@ from cdc_sync.debezium.conversions import observed
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.evidence.drops import ToldDrop, first_drop
 from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
 from cdc_sync.evidence.renames import ToldRename
@@ -81,6 +82,7 @@ def plan_table(
     kept: Kept = NOTHING_KEPT,
     values: Mapping[KafkaPosition, Compared] = MappingProxyType({}),
     names: NameChanges = NO_NAME_CHANGES,
+    coverage: Coverage | None = None,
     patient: bool = False,
     to_the_end: bool = False,
 ) -> TablePlan:
@@ -98,12 +100,20 @@ def plan_table(
         kept: readings of the source's catalogue.
         values: what rows say about columns in doubt, by the place of the event that shows them.
         names: where the table got another name, or came under this one.
+        coverage: since when what is configured tells of the table, for the text of a refusal.
         patient: stop at a change that the evidence does not explain although it should, instead of deciding without.
         to_the_end: no event of the table is left to be planned for, so that it may be told that it was dropped or
             renamed.
     """
     given = Given(
-        route=route, capabilities=capabilities, logs=logs, kept=kept, values=values, names=names, patient=patient
+        route=route,
+        capabilities=capabilities,
+        logs=logs,
+        kept=kept,
+        values=values,
+        names=names,
+        patient=patient,
+        coverage=coverage,
     )
     versions: list[Version] = []
     warnings: list[str] = []

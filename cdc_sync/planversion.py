@@ -12,6 +12,7 @@ from cdc_sync.evidence.catalogue import Moment
 from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings
 from cdc_sync.evidence.column_log import ColumnLog
 from cdc_sync.evidence.continuity import Compared, is_settled, prove_by_values
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.evidence.kept import Kept
 from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.evidence.retyping import TypeStep, told_retyping, told_types
@@ -77,6 +78,7 @@ class Given:
     values: Mapping[KafkaPosition, Compared]
     names: NameChanges
     patient: bool
+    coverage: Coverage | None
 
 
 def first_version(sighting: Sighting, seen: ObservedSchema, kept: Kept) -> Version:
@@ -171,7 +173,7 @@ def _aligned(given: Given, history: History, sighting: Sighting, seen: ObservedS
     if alignment.conflicts:
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
-        return unproven(head.schema, seen, alignment, sighting.table)
+        return unproven(head.schema, seen, alignment, sighting.table, given.coverage)
     return _Aligned(alignment=alignment, facts=facts, read=read)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cdc_sync.debezium.conversions import WireUnsupported
 from cdc_sync.events import TableId
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.migrate.capabilities import Capabilities, can_compare
 from cdc_sync.migrate.modes import taken_name
 from cdc_sync.naming import Route
@@ -233,7 +234,9 @@ def recreated_before() -> Refused:
     )
 
 
-def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, table: TableId) -> Refused:
+def unproven(
+    before: InternalSchema, seen: ObservedSchema, alignment: Alignment, table: TableId, coverage: Coverage | None
+) -> Refused:
     """Refuse a change that nothing proves, with everything it may have been."""
     texts = []
     for case in alignment.unproven:
@@ -243,7 +246,7 @@ def unproven(before: InternalSchema, seen: ObservedSchema, alignment: Alignment,
         texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
     return Refused(
         reason=_bounded("it cannot be proven what happened to columns: " + " | ".join(texts)),
-        remedy=_say_what_happened(before, seen, alignment, table),
+        remedy=_say_what_happened(before, seen, alignment, table) + (f"; {coverage.in_words}" if coverage else ""),
     )
 
 

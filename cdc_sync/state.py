@@ -73,6 +73,7 @@ class TableStatus:
         counts: what was not applied, by kind, since the table's beginning.
         needs_resync: columns whose values in some rows no event tells.
         replaced_nulls: ids of columns in which a NULL arrived as the default, and until when; see `replacednulls`.
+        evidence, evidence_gaps: since when what is configured tells of it, and what is missing; see `Coverage`.
     """
 
     table: TableId
@@ -87,6 +88,8 @@ class TableStatus:
     warnings: tuple[str, ...] = ()
     needs_resync: tuple[Mark, ...] = ()
     replaced_nulls: Mapping[int, int] = field(default_factory=dict)
+    evidence: Mapping[str, str | None] = field(default_factory=dict)
+    evidence_gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,6 +434,7 @@ def _parse_status(text: str, path: str) -> TableStatus:
                 "offsets": with_number_keys(data["offsets"]),
                 "warnings": tuple(data["warnings"]),
                 "needs_resync": tuple(Mark(**item) for item in data.get("needs_resync", ())),
+                "evidence_gaps": tuple(data.get("evidence_gaps", ())),
                 "replaced_nulls": {int(id_): at for id_, at in data.get("replaced_nulls", {}).items()},
             }
         )

@@ -80,6 +80,7 @@ class TableEvidence:
             kept=kept,
             values=values,
             names=name_changes(self._context, self.route, history, self.strangers),
+            coverage=self._context.coverage(self._table, history),
             to_the_end=to_the_end,
         )
         plan = planned(patient=patient)

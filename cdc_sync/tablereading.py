@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from structlog import get_logger
 
 from cdc_sync.context import Context
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
 from cdc_sync.plan import Refusal, Waiting
@@ -36,6 +37,11 @@ class TableReading(TableStanding):
         # By partition that the topic was given later: up to where the others are to be read before it is begun.
         self._awaited: dict[tuple[str, int], Mapping[int, int]] = {}
         self._current: frozenset[str] = frozenset()
+
+    @property
+    def coverage(self) -> Coverage:
+        """Since when the evidence tells of the table."""
+        return self._context.coverage(self.table, self.history)
 
     def next_offset(self, topic: str, partition: int) -> int | None:
         """Return where the table goes on in a partition, None if it holds nothing of it."""

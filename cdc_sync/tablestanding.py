@@ -8,6 +8,7 @@ from structlog import get_logger
 
 from cdc_sync.errors import CannotPass, CdcSyncError, HistoryError, TargetMoved
 from cdc_sync.events import TableId
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.history.warned import warnings_of
@@ -52,6 +53,7 @@ class TableStanding:
         self._resyncs: tuple[Resync, ...] = ()
         self._shown_marks: tuple[Mark, ...] = ()
         self._replaced_nulls: Mapping[int, int] = {}
+        self._shown_coverage = Coverage()
 
     @property
     def table(self) -> TableId:
@@ -182,6 +184,16 @@ class TableStanding:
         replaced = {} if self.route.append else self._replaced_nulls
         return marks(self.history, self._unconverted.values(), self._resyncs, self.progress, replaced)
 
+    @property
+    def coverage(self) -> Coverage:
+        """Since when the evidence tells of the table."""
+        return Coverage()
+
+    @property
+    def shows_other_evidence(self) -> bool:
+        """Whether the status, as it was written last, says otherwise."""
+        return self.history is not None and self.coverage != self._shown_coverage
+
     def _end_in_words(self, end: Version) -> str:
         """Say since when the source table is gone, who says so, and what became of the target."""
         assert end.dropped is not None
@@ -208,6 +220,7 @@ class TableStanding:
             else "running"
         )
         self._shown_marks = self._marks()
+        self._shown_coverage = self.coverage
         self._warn_of_replaced_null()
         self._state.save(
             TableStatus(
@@ -224,5 +237,7 @@ class TableStanding:
                 counts=self._counts,
                 needs_resync=self._shown_marks,
                 replaced_nulls=self._replaced_nulls,
+                evidence=self._shown_coverage.since,
+                evidence_gaps=self._shown_coverage.gaps,
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,28 @@ def test_a_table_that_is_taken_out_of_the_configuration_is_not_followed(
     assert f"shop.inv.customers is not followed: {why}; inv.customers stays as it is" in lines
 
 
+def test_people_see_since_when_evidence_tells_of_a_table_and_each_gap_once(cdc_sync: CommandLine, config: Path) -> None:
+    store = StateStore(f"{config.parent}/state/inventory", create=True)
+    since: dict[str, str | None] = {"evidence.messages": "postgresql:7/7", "evidence.values": None}
+    store.save(replace(RUNNING, evidence=since))
+    for name in ("orders", "items"):
+        table = replace(RUNNING.table, table=name)
+        store.save(
+            replace(RUNNING, table=table, offsets={}, evidence={"evidence.messages": None}, evidence_gaps=("x",))
+        )
+
+    lines = [" ".join(line.split()) for line in cdc_sync("status", config).out.splitlines()]
+
+    assert lines[:3] == [
+        "table target state version lag not applied evidence",
+        "shop.inv.customers inv.customers running 1 unknown - messages since postgresql:7/7, (values)",
+        "shop.inv.items inv.customers running 1 unknown - (messages)",
+    ]
+    assert [line for line in lines if line.startswith("evidence of")] == [
+        "evidence of shop.inv.items, shop.inv.orders: x"
+    ]
+
+
 def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
     fill(config)
 
@@ -131,6 +154,8 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "warnings": ["NULL may have arrived as the default"],
         "needs_resync": [{"column": "created", "id": 4, "version": 2, "reason": "not known"}],
         "replaced_nulls": {},
+        "evidence": {},
+        "evidence_gaps": [],
         "lag": None,
         "unfollowed": None,
     }

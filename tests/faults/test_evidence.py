@@ -115,6 +115,23 @@ def _said(history: History) -> list[tuple[str, str]]:
     return [(item.subject, item.kind) for version in history.versions[1:] for item in version.evidence]
 
 
+def test_the_status_says_since_when_messages_tell_of_the_table(driven: NewDriven) -> None:
+    it = driven("covered")
+    it.write()
+    status = it.run()
+    assert status.evidence == {"evidence.messages": None}
+    assert "install-ddl-capture" in status.evidence_gaps[0]
+
+    it.table.rename_column("a", "b")
+    it.tell()
+    for _ in range(2):  # what is read in the one is written down in the next
+        it.job.catch_up()
+
+    (status,) = it.context.state.tables()
+    assert status.evidence == {"evidence.messages": str(it.context.evidence.logs[0].of(it.table.id)[0].position)}
+    assert status.evidence_gaps == ()
+
+
 def test_a_renamed_last_column_is_one_column(driven: NewDriven) -> None:
     it = driven("renamed")
     it.table.rename_column("a", "b")
