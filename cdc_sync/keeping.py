@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -15,7 +15,7 @@ from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
 from cdc_sync.spark.problems import UNKNOWN_SCHEMA
 from cdc_sync.spark.source import OffsetRange, in_one_task
-from cdc_sync.spark.unchanged import count_unknown, fold
+from cdc_sync.spark.unchanged import count_unknown, fold, kept_in_doubt
 from cdc_sync.targets.base import Commit
 
 _LOOK_BACK = 100
@@ -149,6 +149,10 @@ class Keeping:
         ids = (*self.schema.primary_key, *self.unchanged)
         held = self.context.target.read(self.target, self.schema, ids, commit)
         return held if exists else held.limit(0)
+
+    def kept_in_doubt(self, events: DataFrame, ids: Iterable[int], *, exists: bool) -> frozenset[int]:
+        """Return which of some columns keep a value in some row that the source may have set to NULL."""
+        return kept_in_doubt(events, self.schema, ids, self.unchanged, self._held(None, exists=exists))
 
     def count_unknown(self, rows: DataFrame) -> int:
         """Count the rows for which NULL is stored because nobody knows a value."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from cdc_sync.doubts import TEXTS, Doubt
 from cdc_sync.errors import HistoryError
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
@@ -56,6 +57,8 @@ class Resync:
         failed: what the connector says went wrong, None if nothing did.
         collection: the table as the connector names it; empty where nothing was asked of it.
         since: topic -> partition -> the offset from which on notifications may be about this.
+        asked: topic -> partition -> how far the table had been written when it was asked for; what is behind that may
+            have been in doubt only later.
     """
 
     table: TableId
@@ -66,6 +69,7 @@ class Resync:
     failed: str | None = None
     collection: str = ""
     since: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    asked: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
     def is_done(self, progress: Progress | None) -> bool:
         """Return whether everything that was read again is in the table."""
@@ -111,6 +115,7 @@ def marks(
     resyncs: Sequence[Resync],
     progress: Progress | None,
     replaced: Mapping[int, int] = _NONE,
+    doubts: Iterable[Doubt] = (),
 ) -> tuple[Mark, ...]:
     """Return the marks of a table that stand, in the order of versions and columns.
 
@@ -120,6 +125,7 @@ def marks(
         resyncs: what the operator asked for.
         progress: the target's.
         replaced: columns in which a NULL arrived as the default, see `replacednulls`.
+        doubts: what events left in doubt.
     """
     head = history.head.schema
     live = {0: ALL_ROWS, **{column.id: column.name for column in head.live}}
@@ -143,6 +149,10 @@ def marks(
     for id_, version in sorted(replaced.items()):
         if version > 0 and id_ in live and not is_read(version, id_):
             found.append(Mark(column=live[id_], id=id_, version=version, reason=_REPLACED))
+    for doubt in doubts:
+        is_over = any(doubt.id in item.columns and doubt.is_before(item.asked) for item in done)
+        if doubt.id in live and not is_over:
+            found.append(Mark(column=live[doubt.id], id=doubt.id, version=doubt.version, reason=TEXTS[doubt.kind]))
     return tuple(sorted(found, key=lambda mark: mark.version))
 
 
@@ -179,6 +189,7 @@ def parse_resync(data: Mapping[str, Any], path: str) -> Resync:
             failed=data["failed"],
             collection=data.get("collection", ""),
             since=with_number_keys(data.get("since", {})),
+            asked=with_number_keys(data.get("asked", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

@@ -92,7 +92,8 @@ def ask(
         topic = config.signals.topic
         kafka.send(topic, config.signals.prefix.encode(), kafka_signal(signal, data))
     ids = tuple(live[name] for name in names)
-    asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids)
+    written = {} if status is None else status.offsets
+    asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids, asked=written)
     store.save_resync(replace(asked, collection=collection(table, kind), since=since))
     return ResyncAsked(
         table=table,
@@ -115,7 +116,9 @@ def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> Res
     status = store.load(table)
     if status is not None and status.needs_resync and not open_:
         ids = tuple(dict.fromkeys(mark.id for mark in status.needs_resync))
-        open_ = [Resync(table=table, signal=str(uuid.uuid4()), version=history.head.number, columns=ids)]
+        signal = str(uuid.uuid4())
+        written = status.offsets
+        open_ = [Resync(table=table, signal=signal, version=history.head.number, columns=ids, asked=written)]
     if status is None or not open_:
         raise RefusedError(f"Cannot end the resync of {table}: none was asked for, and no column of it is marked")
     ends = _ends(kafka, status)

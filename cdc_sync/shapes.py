@@ -43,6 +43,7 @@ def decoding_of(
     return Decoding(
         refuse_ambiguous_null=policy.ambiguous_null == "pause",
         keep_unchanged=keep_unchanged or shape is Shape.NOTHING,
+        unsent=policy.unsent_values != "null",
         images=shape is not Shape.RECORD_KEY,
         changelog=shape is Shape.NOTHING,
         out_of_range=policy.out_of_range,

@@ -8,6 +8,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     joins/<table>/<kept id>-<joined id>.json         one `Join`
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
+    doubts/<table>.json                              every `Doubt`
     rollbacks/<table>.json                           one `Rollback`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
@@ -33,6 +34,7 @@ from urllib.parse import quote
 import obstore
 from obstore.exceptions import BaseError, NotFoundError
 
+from cdc_sync.doubts import Doubt, parse_doubts
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.evidence.continuity import Compared, Pair
@@ -240,6 +242,15 @@ class StateStore:
         """Return what the rewrites of a table had no place for, oldest first."""
         paths = self._paths(_folder("unconverted", table))
         return tuple(parse_unconverted(_object(self._read(path) or "", path), path) for path in paths)
+
+    def save_doubts(self, table: TableId, doubts: Iterable[Doubt]) -> None:
+        """Write down what the events of a table leave in doubt."""
+        self._write(_path("doubts", table), _document({"doubts": [asdict(item) for item in doubts]}))
+
+    def doubts(self, table: TableId) -> tuple[Doubt, ...]:
+        """Return what the events of a table leave in doubt."""
+        text = self._read(path := _path("doubts", table))
+        return () if text is None else parse_doubts(_object(text, path), path)
 
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""

@@ -123,6 +123,22 @@ def unknown_value(ranges: Sequence[OffsetRange]) -> Pause:
     )
 
 
+def unsent_values(ranges: Sequence[OffsetRange], names: str) -> Pause:
+    """Say why a table stops before updates with NULLs that may stand for unchanged values.
+
+    Args:
+        names: of the columns, as in "tags, sizes".
+    """
+    first = ranges[0]
+    return Pause(
+        reason=f"an update shows NULL in {names}, and the row has a value there: the connector has no placeholder for "
+        "a large value of this type that did not change",
+        remedy="set REPLICA IDENTITY FULL for the source table, and policy.unsent_values: keep (the row's value stays, "
+        "and the column is marked) or null (what is NULL is NULL)",
+        at=f"{first.topic}[{first.partition}]@{first.start}",
+    )
+
+
 def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
     """Say why a table stops before a create that leaves values out and whose old row is not found."""
     return Pause(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
+from cdc_sync.doubts import Doubt
 from cdc_sync.errors import CannotPass, CdcSyncError, HistoryError, TargetMoved
 from cdc_sync.events import TableId
 from cdc_sync.evidence.coverage import Coverage
@@ -53,6 +54,7 @@ class TableStanding:
         self._resyncs: tuple[Resync, ...] = ()
         self._shown_marks: tuple[Mark, ...] = ()
         self._replaced_nulls: Mapping[int, int] = {}
+        self._doubts: tuple[Doubt, ...] = ()
         self._shown_coverage = Coverage()
 
     @property
@@ -113,6 +115,7 @@ class TableStanding:
         self._unconverted.clear()
         for found in self._state.unconverted(self.table):
             self._count_unconverted(found)
+        self._doubts = self._state.doubts(self.table)
         self._take_resyncs(self._state.resyncs(self.table))
 
     def _status_before(self) -> TableStatus | None:
@@ -182,7 +185,7 @@ class TableStanding:
             return ()
         # A changelog's rows are what the events said.
         replaced = {} if self.route.append else self._replaced_nulls
-        return marks(self.history, self._unconverted.values(), self._resyncs, self.progress, replaced)
+        return marks(self.history, self._unconverted.values(), self._resyncs, self.progress, replaced, self._doubts)
 
     @property
     def coverage(self) -> Coverage:

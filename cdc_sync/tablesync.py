@@ -556,6 +556,8 @@ class TableSync(TableDropping):
         self._appends_failed = 0 if outcome.appended else self._appends_failed + (1 if outcome.tried_append else 0)
         self._keeps_unchanged = self._keeps_unchanged or outcome.left_out
         self._numbers = self._numbers or outcome.numbers
+        if outcome.in_doubt:
+            self._doubts = self._state.doubts(self.table)
         if outcome.unknown_values:
             self._count("values unknown, NULL stored", outcome.unknown_values)
         if outcome.out_of_range:

@@ -21,6 +21,8 @@ from cdc_sync.aside import set_aside
 from cdc_sync.bounds import Lsns, highest_lsns, last_sources, only_creates, progress_after, seen_before
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
+from cdc_sync.debezium.unsent import may_be_in_doubt
+from cdc_sync.doubts import Doubt, Kind, doubts_with
 from cdc_sync.errors import TargetError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.history.history import History
@@ -32,20 +34,30 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import without_initials
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE
-from cdc_sync.spark.compile import convert, unchangeable
-from cdc_sync.spark.conditions import by_partition
+from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE, doubt_column
+from cdc_sync.spark.compile import convert, doubtful, unchangeable
+from cdc_sync.spark.conditions import any_or_false, by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import Inspection, Stretch, first_without_row, inspect, offsets_with_problem
 from cdc_sync.spark.problems import MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.stops import Pause, before_places, cut_at_stops, missing_row, unknown_value, unlinked_create
+from cdc_sync.spark.unchanged import UNREAD, UNSENT, doubted
+from cdc_sync.stops import (
+    Pause,
+    before_places,
+    cut_at_stops,
+    missing_row,
+    unknown_value,
+    unlinked_create,
+    unsent_values,
+)
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"
+_IN_DOUBT = "in_doubt"
 _RAISED = "cdc_sync found: "
 
 
@@ -64,6 +76,7 @@ class WritePlan:
         columns_since: the last version that joined or rewrote columns, 0 if none did.
         counts_out_of_range: values that become NULL for being out of range are counted; without it, the first one is
             met as a problem.
+        notes_doubts: values in doubt are looked for and written down; without it, the first one is met as a problem.
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
     """
 
@@ -81,6 +94,7 @@ class WritePlan:
     require_links: bool = True
     columns_since: int = 0
     counts_out_of_range: bool = False
+    notes_doubts: bool = False
     numbers: bool = False
 
     @property
@@ -103,6 +117,7 @@ class Outcome:
         left_out: events left unchanged values out, so later ones may too.
         numbers: decimals were JSON numbers, so later ones may be too.
         out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
+        in_doubt: values are in doubt, and that is written down.
         unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
     """
 
@@ -113,6 +128,7 @@ class Outcome:
     unknown_values: int = 0
     out_of_range: int = 0
     numbers: bool = False
+    in_doubt: bool = False
     appended: bool = False
     tried_append: bool = False
 
@@ -190,6 +206,8 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
             return Outcome(progress=None)
         if found.problem == OUT_OF_RANGE:
             return write_range(context, replace(plan, counts_out_of_range=True))
+        if found.problem == _IN_DOUBT:
+            return write_range(context, replace(plan, notes_doubts=True))
         if found.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
         if found.problem == UNKNOWN_VALUE and not plan.follow_keys:
@@ -270,10 +288,16 @@ def _attempt(
     unknown = 0
     try:
         batch = _batch(plan, events, progress, append=append, empty=empty)
-        if plan.keeps:
-            keeping = _keeping(context, plan)
+        keeping = _keeping(context, plan) if plan.keeps else None
+        doubts = _doubts(context, plan, events, keeping, exists=not empty)
+        kept = [item.id for item in doubts if item.kind == "unsent"]
+        if kept and plan.route.policy.unsent_values == "pause":
+            names = ", ".join(column.name for column in plan.head.schema.columns if column.id in kept)
+            return Outcome(progress=_unchanged(plan), stop=unsent_values(plan.ranges, names), left_out=True)
+        if keeping is not None:
             batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
             unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
+        _note(context, plan, doubts)
         context.target.write(plan.route.target, batch)
     except (TargetError, Py4JJavaError, PySparkException) as error:
         problem = _problem_in(error)
@@ -295,7 +319,31 @@ def _attempt(
         unknown_values=unknown,
         out_of_range=_count_out_of_range(context, plan) if plan.counts_out_of_range else 0,
         numbers=plan.numbers,
+        in_doubt=bool(doubts),
     )
+
+
+def _doubts(
+    context: Context, plan: WritePlan, events: DataFrame, keeping: Keeping | None, *, exists: bool
+) -> tuple[Doubt, ...]:
+    """Find which values are in doubt behind a write; a NULL is not where rows are what their events say."""
+    ids = doubtful(plan.converters, plan.head.schema, decoding(context, plan)) if plan.notes_doubts else ()
+    found = doubted(events, ids)
+    unread = found.get(UNREAD, frozenset())
+    kept = keeping.kept_in_doubt(events, found.get(UNSENT, ()), exists=exists) if keeping else frozenset()
+    ends: dict[str, dict[int, int]] = {}
+    for item in plan.ranges:
+        ends.setdefault(item.topic, {})[item.partition] = item.end
+    kinds: tuple[tuple[Kind, frozenset[int]], ...] = (("unsent", kept), ("unread", unread))
+    number = plan.head.number
+    return tuple(Doubt(kind=kind, id=id_, version=number, ends=ends) for kind, ids in kinds for id_ in sorted(ids))
+
+
+def _note(context: Context, plan: WritePlan, doubts: Sequence[Doubt]) -> None:
+    """Write doubts down, before the rows are written that they are about."""
+    if doubts:
+        context.state.save_doubts(plan.table, doubts_with(context.state.doubts(plan.table), doubts))
+        get_logger().warning("values in doubt", table=str(plan.table), columns=sorted({item.id for item in doubts}))
 
 
 def _count_out_of_range(context: Context, plan: WritePlan) -> int:
@@ -345,7 +393,7 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
 def converted_events(context: Context, plan: WritePlan) -> DataFrame:
     """Decode the records of a plan's ranges; those that hold no row are left out where the plan is exact."""
     how = decoding(context, plan)
-    records = context.read(plan.ranges, headers=how.keep_unchanged)
+    records = context.read(plan.ranges, headers=how.keep_unchanged or how.unsent)
     if not any(converter.flattened for converter in plan.converters):
         # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
         records = records.where(value_has_payload())
@@ -373,6 +421,7 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         edges=not plan.exact,
         tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
         began=context.began.get(plan.table, ()),
+        unsent=found.unsent and any(may_be_in_doubt(converter.schema) for converter in plan.converters),
     )
 
 
@@ -384,6 +433,10 @@ def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: boo
         problem = F.coalesce(problem, F.when(F.col(SNAPSHOT_EDGE), F.lit(SNAPSHOT_EDGE)))
     if plan.route.policy.out_of_range == "null" and not plan.counts_out_of_range:
         problem = F.coalesce(problem, F.when(F.col(OUT_OF_RANGE), F.lit(OUT_OF_RANGE)))
+    doubts = [name for name in converted.columns if name.startswith(doubt_column(0)[:-1])]
+    if doubts and not plan.notes_doubts:
+        in_doubt = any_or_false(F.col(name).isNotNull() for name in doubts)
+        problem = F.coalesce(problem, F.when(in_doubt, F.lit(_IN_DOUBT)))
     if bounds:
         problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
     if append:
@@ -409,8 +462,9 @@ def _problem_in(error: Exception) -> str | None:
 
 def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
-    # What is left out, or out of range, is no problem to inspect for; a range without any comes out the same.
-    plan = replace(plan, keep_unchanged=True, counts_out_of_range=plan.route.policy.out_of_range == "null")
+    # What is left out, in doubt or out of range is no problem to inspect for; a range without any comes out the same.
+    counts = plan.route.policy.out_of_range == "null"
+    plan = replace(plan, keep_unchanged=True, counts_out_of_range=counts, notes_doubts=True)
     plan, found = _inspected(context, plan)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):
         return Outcome(progress=None)

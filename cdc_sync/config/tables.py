@@ -29,6 +29,7 @@ class PolicyOverride(Section):
     unproven_rename: Literal["add", "pause"] | None = None
     ambiguous_null: Literal["warn", "pause"] | None = None
     missing_rows: Literal["pause", "insert"] | None = None
+    unsent_values: Literal["keep", "null", "pause"] | None = None
     out_of_range: Literal["quarantine", "null", "clamp"] | None = None
     truncate: Literal["apply", "ignore", "pause"] | None = None
     recreate: Literal["apply", "pause"] | None = None
@@ -52,6 +53,7 @@ class PolicyDefaults(Section):
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
+    unsent_values: Literal["keep", "null", "pause"] = "keep"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"

@@ -27,6 +27,9 @@ class Policy:
             apart. `warn` writes what arrives; `pause` stops the table.
         missing_rows: an update arrives for a row that the target does not hold. `pause` stops the table; `insert`
             writes the row as the event shows it.
+        unsent_values: an update shows NULL where the connector has no placeholder for an unchanged value that is stored
+            out of line (arrays of Postgres). `keep` keeps the row's value and says that the column needs a resync,
+            `null` takes it for NULL, `pause` stops the table.
         out_of_range: a date or timestamp lies outside the years 1 to 9999, which no reader of every format can show;
             Postgres' infinities do. `quarantine` sets the record aside, `null` writes NULL, `clamp` writes the nearest
             date that can be shown.
@@ -60,6 +63,7 @@ class Policy:
     unproven_rename: Literal["add", "pause"] = "add"
     ambiguous_null: Literal["warn", "pause"] = "warn"
     missing_rows: Literal["pause", "insert"] = "pause"
+    unsent_values: Literal["keep", "null", "pause"] = "keep"
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"
     truncate: Literal["apply", "ignore", "pause"] = "apply"
     recreate: Literal["apply", "pause"] = "apply"

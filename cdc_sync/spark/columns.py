@@ -38,3 +38,8 @@ def before_column(id_: int) -> str:
 def unchanged_column(id_: int) -> str:
     """Return the column that says whether the event leaves the tracked column with this id as it is."""
     return f"u{id_}"
+
+
+def doubt_column(id_: int) -> str:
+    """Return the column that says why the value of the tracked column with this id is in doubt, NULL if it is not."""
+    return f"q{id_}"

@@ -35,6 +35,7 @@ from cdc_sync.spark.columns import (
     SNAPSHOT_EDGE,
     VALUE,
     before_column,
+    doubt_column,
     unchanged_column,
     value_column,
 )
@@ -43,12 +44,23 @@ from cdc_sync.spark.converter import Converter, DecimalFormat, Decoding
 from cdc_sync.spark.decimal_numbers import are_numbers, with_numbers
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
-from cdc_sync.spark.groups import FORM, KEY_UPDATE, READING, Group, group, settings_of
+from cdc_sync.spark.groups import (
+    FORM,
+    IS_KEY_UPDATE,
+    MAY_BE_KEY_UPDATE,
+    READING,
+    Group,
+    group,
+    settings_of,
+    unread_of,
+    unsent_of,
+)
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
 from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, becomes_null_of, problem_of, whole_before_of
-from cdc_sync.spark.recognise import matches, may_be_key_update, value_has_payload
+from cdc_sync.spark.recognise import is_key_update, matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
+from cdc_sync.spark.unchanged import UNREAD, UNSENT
 
 
 def convert(
@@ -65,7 +77,8 @@ def convert(
     Returns:
         `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none), and
         `value_column(id)` for each head column: the values after the change, for deletes only the key's. With
-        `decoding.keep_unchanged` also `position` and `unchanged_column(id)` for each column that can be left out; with
+        `decoding.keep_unchanged` also `position`, `unchanged_column(id)` for each column that can be left out, and
+        `doubt_column(id)` (`UNSENT`, `UNREAD` or NULL) for each whose value may be in doubt; with
         `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`,
         and with `decoding.tell_out_of_range` also `out_of_range`.
     """
@@ -130,14 +143,19 @@ class _Compiler:
                 *(self._value(reading, column.id, before=False) for column in self._head.columns),
                 *self._before_images(reading),
                 *self._unchanged(reading),
+                *self._doubts(reading),
             ),
         )
 
     def _of_headers(self) -> list[Column]:
-        return [may_be_key_update(F.col(HEADERS)).alias(KEY_UPDATE)] if self._decoding.keep_unchanged else []
+        decoding, headers = self._decoding, F.col(HEADERS)
+        may_be = [may_be_key_update(headers).alias(MAY_BE_KEY_UPDATE)] if decoding.keep_unchanged else []
+        return [*may_be, *([is_key_update(headers).alias(IS_KEY_UPDATE)] if decoding.unsent else [])]
 
     def _carried(self) -> list[Column]:
-        return [F.col(KEY_UPDATE)] if self._decoding.keep_unchanged else []
+        decoding = self._decoding
+        asked = ((MAY_BE_KEY_UPDATE, decoding.keep_unchanged), (IS_KEY_UPDATE, decoding.unsent))
+        return [F.col(name) for name, is_asked in asked if is_asked]
 
     def _form(self) -> Column:
         """Return the index of the record's form, NULL if it has none of them, -1 if it is too large to be read."""
@@ -255,6 +273,22 @@ class _Compiler:
             found.append(F.coalesce(column, F.lit(False)).alias(unchanged_column(id_)))
         return found
 
+    def _doubts(self, reading: Column) -> list[Column]:
+        if not self._decoding.keep_unchanged:
+            return []
+        return [
+            self._by_reading(reading, id_, self._doubt).alias(doubt_column(id_))
+            for id_ in doubtful(self._given, self._head, self._decoding)
+        ]
+
+    def _doubt(self, found: Group, entry: Entry) -> Column:
+        nothing = F.lit(None).cast("string")
+        if not isinstance(entry, FromColumn):
+            return nothing
+        told = ((found.unsent(entry.name), UNSENT), (found.loses_elements(entry.name), UNREAD))
+        branches = [(condition, F.lit(text)) for condition, text in told if condition is not None]
+        return first_of(branches) if branches else nothing
+
     def _left_out(self, found: Group, entry: Entry) -> Column:
         match entry:
             case FromColumn(name=name):
@@ -317,9 +351,22 @@ def unchangeable(converters: Iterable[Converter], head: InternalSchema, decoding
 
 
 def can_be_left_out(column: WireColumn, converter: Converter, decoding: Decoding) -> bool:
-    """Return whether the connector may send a placeholder in place of the column's value."""
+    """Return whether the connector may send a placeholder, or NULL, in place of the column's value."""
     raw, settings = F.lit(None), settings_of(converter, decoding)
+    if column.field in unsent_of(converter, decoding):
+        return True
     return is_placeholder(column.wire, raw, converter.wire_format, decoding.placeholder, settings) is not None
+
+
+def doubtful(converters: Iterable[Converter], head: InternalSchema, decoding: Decoding) -> tuple[int, ...]:
+    """Return the ids of head columns whose values some converter may find in doubt."""
+    found = set()
+    for converter in converters:
+        fields = unsent_of(converter, decoding) | unread_of(converter, decoding)
+        names = {column.name for column in converter.schema.columns if column.field in fields}
+        entries = converter.projection.columns
+        found |= {entry.id for entry in entries if isinstance(entry, FromColumn) and entry.name in names}
+    return tuple(column.id for column in head.columns if column.id in found and column.id not in head.primary_key)
 
 
 def _kept_whole(problem: Column) -> Column:

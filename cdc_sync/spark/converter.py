@@ -64,6 +64,8 @@ class Decoding:
         refuse_ambiguous_null: make a value that may be a NULL the converter replaced a problem.
         keep_unchanged: tell the values an event leaves out apart, instead of making them a problem; needs `headers` of
             the records.
+        unsent: a NULL may stand for an unchanged value that has no placeholder, and an array of NULLs for one that was
+            not read; with `keep_unchanged` they are told apart, without it they are a problem. Needs `headers` as well.
         images: return the row before the change as well.
         changelog: every event becomes a row, a truncate too; return what a changelog says of it.
         out_of_range: see `schema.policy.Policy`.
@@ -79,6 +81,7 @@ class Decoding:
 
     refuse_ambiguous_null: bool = False
     keep_unchanged: bool = False
+    unsent: bool = False
     images: bool = False
     changelog: bool = False
     out_of_range: Literal["quarantine", "null", "clamp"] = "quarantine"

@@ -12,11 +12,12 @@ from pyspark.sql import types as T
 from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
 from cdc_sync.debezium.forms import AvroBody, Prefix
 from cdc_sync.debezium.rules import MAX_DIGITS
+from cdc_sync.debezium.unsent import fields_that_lose_elements, unsent_fields
 from cdc_sync.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
 from cdc_sync.spark.changelog import proving
 from cdc_sync.spark.columns import KEY, VALUE
-from cdc_sync.spark.conditions import first_of
+from cdc_sync.spark.conditions import any_or_false, first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import Format, ReadAs, avro_reader_type, decoder, is_placeholder, raw_type
@@ -26,8 +27,8 @@ from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
 from cdc_sync.spark.types import to_spark
 
-KEY_UPDATE = "is_key_update"
-"""Whether a create may stand for a row that was there under another key."""
+MAY_BE_KEY_UPDATE, IS_KEY_UPDATE = "may_be_key_update", "is_key_update"
+"""Whether a create may stand for a row that was there under another key, and whether it says so."""
 FORM = "f"
 """The index of the record's form among those that are known, NULL if it has none of them."""
 READING = "r"
@@ -250,14 +251,50 @@ class Group:
         Only an update can leave a value out, and the create of a row that changed its key: in any other event the
         placeholder is the value.
         """
-        condition = self.placeholder(name) if self.decoding.keep_unchanged else None
-        if condition is None:
+        if not self.decoding.keep_unchanged:
             return None
+        shown = self.placeholder(name)
+        found = [None if shown is None else shown & self._is_update_or(MAY_BE_KEY_UPDATE), self.unsent(name)]
+        conditions = [condition for condition in found if condition is not None]
+        return any_or_false(conditions) if conditions else None
+
+    def unsent(self, name: str) -> Column | None:
+        """Return whether a NULL may stand for an unchanged value that has no placeholder, None if it never does.
+
+        It does not where the event has the whole row before the change, for then the connector takes it from there.
+        """
+        field = self._fields[name]
+        if not any(field in unsent_of(converter, self.decoding) for _, converter in self.members):
+            return None
+        is_null, of_update = self.side(field, before=False).isNull(), self._is_update_or(IS_KEY_UPDATE)
+        return F.coalesce(is_null & of_update & ~self._has_whole_before(), F.lit(False))
+
+    def loses_elements(self, name: str) -> Column | None:
+        """Return whether an array of nothing but NULLs may be one that the connector did not read, None if never."""
+        field = self._fields[name]
+        if not any(field in unread_of(converter, self.decoding) for _, converter in self.members):
+            return None
+        raw = self.side(field, before=False)
+        nothing = (F.size(raw) > 0) & F.forall(raw, lambda element: element.isNull())
+        return F.coalesce(nothing & (self.layout.op() != "d"), F.lit(False))
+
+    def _is_update_or(self, key_update: str) -> Column:
+        """Return whether an event is an update, or the create of a row that changed its key: those leave values out."""
         op = self.layout.op()
-        of_update = (op == "u") | ((op == "c") & F.col(KEY_UPDATE))
-        if not self.layout.tells_operation:
-            of_update = of_update | (op != "d")
-        return F.coalesce(condition & of_update, F.lit(False))
+        of_update = (op == "u") | ((op == "c") & F.col(key_update))
+        return of_update if self.layout.tells_operation else of_update | (op != "d")
+
+    def _has_whole_before(self) -> Column:
+        """Return whether an event is known to hold the whole row before the change, whichever member's it is."""
+        schemas = [converter.schema for _, converter in self.members]
+        proofs = [frozenset(column.field for column in proving(schema.columns, schema.key)) for schema in schemas]
+        shown = [frozenset(column.field for column in schema.columns) for schema in schemas]
+        told = [
+            self.layout.before(field).isNotNull()
+            for field in self._before
+            if all(field in proof or field not in fields for proof, fields in zip(proofs, shown, strict=True))
+        ]
+        return F.lit(True) if not any(schema.record_key for schema in schemas) else any_or_false(told)
 
     def is_update(self) -> Column:
         """Return whether an event is an update and says so."""
@@ -353,6 +390,16 @@ class Group:
         bounded = any(item.from_position or item.to_position for _, item in self.members)
         more = decoding.keep_unchanged or decoding.images or decoding.changelog or decoding.rows_begin is not None
         return bounded or decoding.refuse_ambiguous_null or more
+
+
+def unsent_of(converter: Converter, decoding: Decoding) -> frozenset[str]:
+    """Return the fields in which a NULL may stand for an unchanged value, as far as that is asked for."""
+    return unsent_fields(converter.schema) if decoding.unsent else frozenset()
+
+
+def unread_of(converter: Converter, decoding: Decoding) -> frozenset[str]:
+    """Return the fields of arrays whose elements the connector may not read, as far as that is asked for."""
+    return fields_that_lose_elements(converter.schema) if decoding.unsent else frozenset()
 
 
 def settings_of(converter: Converter, decoding: Decoding) -> ReadAs:

@@ -74,6 +74,10 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
         if found:
             may_leave_out = op.isin("u", "c") if layout.tells_operation else op != "d"
             checks.append((may_leave_out & any_or_false(found), PLACEHOLDER_FOUND))
+        in_doubt = [of(column.name) for column in group.columns.values() for of in (group.unsent, group.loses_elements)]
+        doubts = [condition for condition in in_doubt if condition is not None]
+        if doubts:
+            checks.append((any_or_false(doubts), PLACEHOLDER_FOUND))
         if untold:
             checks.append((F.col(READING).isin(*untold) & group.is_update(), PLACEHOLDER_FOUND))
     if decoding.refuse_ambiguous_null:

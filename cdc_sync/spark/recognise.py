@@ -28,13 +28,18 @@ def has_payload(value: Column) -> Column:
     return value.isNotNull() & ~F.endswith(value, F.lit(bytearray((PAYLOAD_MARKER + "null}").encode())))
 
 
+def is_key_update(headers: Column) -> Column:
+    """Return whether a create says that it stands for a row that was there under another key."""
+    found = F.exists(headers, lambda header: header.getField("key") == "__debezium.oldkey")
+    return F.coalesce(found, F.lit(False))
+
+
 def may_be_key_update(headers: Column) -> Column:
     """Return whether a create may stand for a row that was there under another key; without headers nothing tells.
 
     Source: Debezium, `RelationalChangeRecordEmitter`; since 3.2.1 all its records have headers.
     """
-    found = F.exists(headers, lambda header: header.getField("key") == "__debezium.oldkey")
-    return F.coalesce(found, F.lit(True)) | (F.size(headers) <= 0)
+    return is_key_update(headers) | (F.coalesce(F.size(headers), F.lit(0)) <= 0)
 
 
 def is_text(data: Column) -> Column:

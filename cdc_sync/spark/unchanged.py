@@ -1,18 +1,18 @@
 """The last event of each key where events leave values out that did not change (placeholders, of TOAST columns mostly).
 
 Only for ranges in which the write job met a placeholder; all others are reduced by `latest`. One of the three places
-that collect from records (with `observe` and `lineages`): a count reaches the driver, no value.
+that collect from records (with `observe` and `lineages`): counts and ids of columns reach the driver, no value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, unchanged_column, value_column
+from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, doubt_column, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.latest import begins_with_row, together
 
@@ -22,7 +22,10 @@ FORGOTTEN = "forgotten"
 RECEIVED_AT = "received_at"
 """Of a carried row: the offset of the create that takes the values over."""
 
-_LAST, _ENDED = "last", "ended"
+UNSENT, UNREAD = "unsent", "unread"
+"""Doubts of a value: it may be one that did not change and was left out; it may be an array that was not read."""
+
+_LAST, _ENDED, _HAS = "last", "ended", "has"
 
 
 def fold(
@@ -119,6 +122,71 @@ def _as_rows(reduced: DataFrame, schema: InternalSchema, found: dict[int, Column
         *(value(column.id).alias(value_column(column.id)) for column in schema.columns),
         *(unknown[id_].alias(unchanged_column(id_)) for id_ in found),
     )
+
+
+def doubted(events: DataFrame, ids: Sequence[int]) -> dict[str, frozenset[int]]:
+    """Return by doubt (see `compile`) in which columns events have one.
+
+    Args:
+        events: with `doubt_column(id)` for each of `ids`.
+    """
+    found: dict[str, frozenset[int]] = {}
+    if not ids:
+        return found
+    (row,) = events.agg(*(F.collect_set(doubt_column(id_)).alias(doubt_column(id_)) for id_ in ids)).collect()
+    for id_ in ids:
+        for doubt in row[doubt_column(id_)]:
+            found[doubt] = found.get(doubt, frozenset()) | {id_}
+    return found
+
+
+def kept_in_doubt(
+    events: DataFrame, schema: InternalSchema, ids: Iterable[int], unchanged: Sequence[int], held: DataFrame
+) -> frozenset[int]:
+    """Return the columns that keep a value in some row though the source may have set it to NULL.
+
+    A row that took its values over from another key counts without a look at them. Where no value is kept, NULL is
+    right either way.
+
+    Args:
+        events: all of a range, with `unchanged_column(id)` and `doubt_column(id)`.
+        ids: of the columns to look at; they are among `unchanged`.
+        held: the target's rows before the write, with the columns of the key and of `ids`.
+    """
+    looked_at = [id_ for id_ in ids if id_ in unchanged]
+    if not looked_at:
+        return frozenset()
+    keys = [value_column(id_) for id_ in schema.primary_key]
+    alive = F.col(OP) != "d"
+
+    def of_key(id_: int) -> list[Column]:
+        in_doubt = F.coalesce(F.col(doubt_column(id_)) == UNSENT, F.lit(False)) & alive
+        known = F.struct(F.col(OFFSET).alias(OFFSET), F.col(value_column(id_)).isNotNull().alias(_HAS))
+        return [
+            F.max(F.when(in_doubt, F.col(OFFSET))).alias(f"doubt{id_}"),
+            F.max_by(known, F.when(alive & ~F.col(unchanged_column(id_)), F.col(OFFSET))).alias(f"known{id_}"),
+            F.bool_or(in_doubt & (F.col(OP) == "c")).alias(f"moved{id_}"),
+        ]
+
+    ended = F.max(F.when(F.col(OP) == "d", F.col(OFFSET))).alias(_ENDED)
+    of_keys = events.groupBy(*keys).agg(ended, *(column for id_ in looked_at for column in of_key(id_)))
+    there = held.select(*keys, *(F.col(value_column(id_)).isNotNull().alias(f"held{id_}") for id_ in looked_at))
+
+    def keeps(id_: int) -> Column:
+        doubt, known = F.col(f"doubt{id_}"), F.col(f"known{id_}")
+        since_end = known.isNotNull() & (_is_behind(known.getField(OFFSET), F.col(_ENDED)))
+        of_batch = (doubt > known.getField(OFFSET)) & known.getField(_HAS)
+        of_target = F.col(f"moved{id_}") | (F.col(_ENDED).isNull() & F.coalesce(F.col(f"held{id_}"), F.lit(False)))
+        kept = F.when(since_end, of_batch).otherwise(of_target)
+        return doubt.isNotNull() & _is_behind(doubt, F.col(_ENDED)) & kept
+
+    joined = of_keys.join(there, keys, "left")
+    (row,) = joined.agg(*(F.bool_or(keeps(id_)).alias(value_column(id_)) for id_ in looked_at)).collect()
+    return frozenset(id_ for id_ in looked_at if row[value_column(id_)])
+
+
+def _is_behind(offset: Column, end: Column) -> Column:
+    return end.isNull() | (offset > end)
 
 
 def count_unknown(rows: DataFrame, schema: InternalSchema, unchanged: Sequence[int], held: DataFrame) -> int:

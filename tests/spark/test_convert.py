@@ -20,7 +20,7 @@ from cdc_sync.readings import readings, with_declared_key
 from cdc_sync.schema.projection import Constant, Untold
 from cdc_sync.schemabook import SchemaBook
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.compile import convert
+from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decode import PLACEHOLDER
 from cdc_sync.spark.latest import latest
@@ -36,6 +36,7 @@ from cdc_sync.spark.problems import (
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
+from cdc_sync.spark.unchanged import UNREAD, UNSENT
 from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
@@ -443,6 +444,29 @@ def test_an_update_leaves_a_column_as_it_is_that_its_schema_does_not_show(sessio
         (None, None, False),
     ]
     assert problems(convert(records, (fixed,), known.head.schema, Decoding()))[:3] == [None, PLACEHOLDER_FOUND, None]
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["default identity", "full identity"])
+def test_null_in_an_array_without_a_placeholder_is_in_doubt_in_updates(session: SparkSession, *, full: bool) -> None:
+    t = table(column("nums", array(decimal(12, 2))), column("ints", array(INT32)), full_identity=full)
+    t.insert(id=1, nums=[Decimal(1)], ints=[None, None])
+    t.update({"id": 1}, nums=None, ints=None)
+    t.insert(id=2)
+    known = history(t)
+    of_no_key_update = F.array(F.struct(F.lit("trace").alias("key"), F.lit(b"").alias("value")))
+    records = frame(session, one(t.records)).withColumn("headers", of_no_key_update)
+    head, all_ = known.head.schema, converters(t, known)
+    found = by_offset(convert(records, all_, head, Decoding(keep_unchanged=True, unsent=True)))
+    doubt = None if full else UNSENT
+    assert [(row["u2"], row["q2"], row["q4"]) for row in found] == [
+        (False, None, UNREAD),
+        (not full, doubt, None),
+        (False, None, None),
+    ]
+    assert unchangeable(all_, head, Decoding(keep_unchanged=True, unsent=True)) == (2, 4)
+    at_first = problems(convert(records, all_, head, Decoding(unsent=True)))
+    assert at_first == [PLACEHOLDER_FOUND, None if full else PLACEHOLDER_FOUND, None]
+    assert problems(convert(records, all_, head, Decoding())) == [None, None, None]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
+from cdc_sync.spark.columns import CREATED, DELETED, OP, doubt_column, unchanged_column, value_column
 from cdc_sync.spark.lineages import Link, Place, Step, carry, find_delete, find_lineages, steps
-from cdc_sync.spark.unchanged import FORGOTTEN, count_unknown, fold
+from cdc_sync.spark.unchanged import FORGOTTEN, UNSENT, count_unknown, doubted, fold, kept_in_doubt
 from tests.targets.source_rows import DATA, ID, LARGE, SCHEMA, TAGS, TEXT, Event, N, Source, converted
 
 KEPT = "what the target has"
@@ -101,6 +102,54 @@ class TestRows:
         source.update(4, id=3)
         rows = folded(session, source)
         assert count_unknown(rows, SCHEMA, LARGE, held(session, {1: LONG, 3: LONG, 4: LONG})) == 2
+
+
+@pytest.mark.spark
+class TestDoubts:
+    """Texts of which an event shows NULL that may be unchanged: Source leaves them out, and the doubt is added here."""
+
+    @staticmethod
+    def kept(session: SparkSession, source: Source, before: dict[int, str | None]) -> bool:
+        found = converted(session, events(source))
+        doubt = F.when(F.col(unchanged_column(TEXT)) & (F.col(OP) != "d"), F.lit(UNSENT))
+        found = found.withColumn(doubt_column(TEXT), doubt)
+        assert doubted(found, ()) == {}
+        assert doubted(found, [TEXT]) == ({UNSENT: {TEXT}} if _leaves_out_text(source) else {})
+        return TEXT in kept_in_doubt(found, SCHEMA, [TEXT], LARGE, held(session, before))
+
+    def test_a_value_of_the_target_is_kept_in_doubt_and_null_is_not(self, session: SparkSession) -> None:
+        source = known(k1=LONG, k2=LONG)
+        source.update(1, n=1)
+        assert self.kept(session, source, {1: LONG, 2: None})
+        assert not self.kept(session, source, {1: None, 2: LONG})
+        assert not self.kept(session, source, {2: LONG}), "a row that is not there keeps nothing"
+
+    def test_what_the_batch_says_later_ends_the_doubt_and_earlier_begins_it(self, session: SparkSession) -> None:
+        source = known(k1=LONG)
+        source.update(1, n=1)
+        source.update(1, text=OTHER)
+        assert not self.kept(session, source, {1: LONG})
+        source.update(1, n=2)
+        assert self.kept(session, source, {1: None})
+        source.update(1, text=None)
+        assert not self.kept(session, source, {1: LONG})
+
+    def test_a_delete_ends_it_and_another_row_begins_anew(self, session: SparkSession) -> None:
+        source = known(k1=LONG)
+        source.update(1, n=1)
+        source.delete(1)
+        assert not self.kept(session, source, {1: LONG})
+        source.insert(1, text=None)
+        assert not self.kept(session, source, {1: LONG})
+
+    def test_a_row_that_came_from_another_key_counts(self, session: SparkSession) -> None:
+        source = known(k1=LONG)
+        source.update(1, id=2)
+        assert self.kept(session, source, {1: LONG})
+
+
+def _leaves_out_text(source: Source) -> bool:
+    return any(event.op != "d" and TEXT not in event.row for event in events(source))
 
 
 def resolved(
