@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.history.history import History
 from cdc_sync.job import SyncJob
 from cdc_sync.progress import Progress
@@ -62,6 +63,7 @@ class Reader(TableReading):
             ),
             config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
             stop=threading.Event(),
+            coverage=lambda *_: Coverage(),
         )
         route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
         super().__init__(context, route)
