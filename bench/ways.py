@@ -26,7 +26,7 @@ from cdc_sync.sighting import Sighting
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.testing import Record
-from cdc_sync.write import converters_for
+from cdc_sync.writeplan import converters_for
 
 Decode = Callable[[DataFrame], DataFrame]
 """Kafka records to `op`, `lsn` and the head's columns, maybe with others before them."""

@@ -13,11 +13,13 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from cdc_sync.errors import HistoryError
 from cdc_sync.progress import with_number_keys
 
-Kind: TypeAlias = Literal["unsent", "unread"]
+Kind: TypeAlias = Literal["unsent", "unread", "made_up"]
 
 TEXTS: Final[Mapping[Kind, str]] = {
     "unsent": "an update shows NULL in it, which may be a large value that did not change: the connector has no "
     "placeholder for its type, so rows keep the value they had (policy.unsent_values)",
+    "made_up": "a delete names a key that the connector may have made up in part, and no row has it: the row that it "
+    "is about is still there",
     "unread": "arrays in it hold nothing but NULLs, as the connector shows those of several dimensions",
 }
 """What `status` says of each kind."""
@@ -25,10 +27,10 @@ TEXTS: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """A column in which values of some rows are in doubt.
+    """A column in which values of some rows are in doubt, or rows themselves.
 
     Attributes:
-        id: of the column.
+        id: of the column, 0 where any row may differ.
         version: the newest one when it was met first.
         ends: topic -> partition -> the offset after the last record that may be one that it is about.
     """

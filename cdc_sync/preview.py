@@ -29,7 +29,7 @@ from cdc_sync.tablesync import TableSync
 from cdc_sync.targets.base import makes_catalog, open_target
 from cdc_sync.targets.draft import DraftTarget
 from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.write import WritePlan
+from cdc_sync.writeplan import WritePlan
 
 _COPIED = (
     *("history", "tables", "decisions", "joins", "rollbacks", "regimes"),

@@ -55,9 +55,10 @@ def cut_at_stops(
 _REASONS = {
     KEY_IS_FALLBACK: (
         "a delete names the key 0, '', false or a default, and nothing in it tells whether a row has that key or the "
-        "connector made it up, as it does under REPLICA IDENTITY USING INDEX",
+        "connector made it up, as it does under REPLICA IDENTITY USING INDEX, and where the primary key was changed "
+        "before it read the delete",
         "declare a `key` for the table, which says that its columns are real: those of its own key if REPLICA IDENTITY "
-        "is FULL, the index's if it is USING INDEX",
+        "is FULL, the index's if it is USING INDEX, those of the former primary key if that was changed",
     ),
     NO_IMAGE: (
         "an event does not hold the row before the change, or not the columns that rows are found by: the table has no "
@@ -86,10 +87,24 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
     first = ranges[0]
     partition, offset = (first.partition, first.start) if at is None else (at.partition, at.offset)
     return Pause(
-        reason="an update names a row that the target never had, so the topic does not hold the table's beginning "
-        "(the table was renamed, or the topic's first records were deleted)",
-        remedy="snapshot the table again, or set policy.missing_rows: insert",
+        reason="an update names a row that the target never had: the topic does not hold the table's beginning "
+        "(the table was renamed, or the topic's first records were deleted), or the row changed its key under a "
+        "REPLICA IDENTITY USING INDEX, which does not hold the old one",
+        remedy="snapshot the table again, or, if the topic does not hold its beginning, set policy.missing_rows: "
+        "insert; under REPLICA IDENTITY USING INDEX declare the index's columns as `key` of the table",
         at=f"{first.topic}[{partition}]@{offset}",
+    )
+
+
+def made_up_key(ranges: Sequence[OffsetRange], at: Place) -> Pause:
+    """Say why a table stops before a delete whose key no row has and which may be made up."""
+    return Pause(
+        reason="a delete names a key of which a part is 0, '', false, the epoch or a default, and no row has it: the "
+        "connector makes up what it does not know of a key, under a REPLICA IDENTITY USING INDEX that holds less "
+        "than the key, or because the primary key was extended before it read the delete",
+        remedy="declare the index's columns as `key` of the table; or set policy.missing_rows: insert, which leaves "
+        "the row where it is and marks the table, and snapshot it again into a new target",
+        at=f"{ranges[0].topic}[{at.partition}]@{at.offset}",
     )
 
 

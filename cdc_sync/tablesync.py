@@ -35,7 +35,8 @@ from cdc_sync.tableevidence import TableEvidence
 from cdc_sync.tablereading import Ends
 from cdc_sync.targets.base import Target, TargetState
 from cdc_sync.truncation import Truncate
-from cdc_sync.write import Outcome, WritePlan, converters_for, write_range
+from cdc_sync.write import write_range
+from cdc_sync.writeplan import Outcome, WritePlan, converters_for
 
 _RACES = 10
 

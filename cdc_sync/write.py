@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,146 +21,40 @@ from cdc_sync.aside import set_aside
 from cdc_sync.bounds import Lsns, highest_lsns, last_sources, only_creates, progress_after, seen_before
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
-from cdc_sync.debezium.unsent import may_be_in_doubt
-from cdc_sync.doubts import Doubt, Kind, doubts_with
+from cdc_sync.doubts import Doubt
 from cdc_sync.errors import TargetError
-from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
+from cdc_sync.events import KafkaPosition
 from cdc_sync.keeping import Keeping, Unlinked
-from cdc_sync.naming import Route
 from cdc_sync.progress import Progress
-from cdc_sync.readings import readings, with_declared_key
-from cdc_sync.schema.projection import without_initials
-from cdc_sync.schemabook import KnownSchema
-from cdc_sync.shapes import Shape, decoding_of, events_of, rows_of, shape_of
+from cdc_sync.shapes import Shape, events_of, rows_of
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE, doubt_column
-from cdc_sync.spark.compile import convert, doubtful, unchangeable
+from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.conditions import any_or_false, by_partition
-from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.lineages import Place
-from cdc_sync.spark.observe import Inspection, Stretch, first_without_row, inspect, offsets_with_problem
-from cdc_sync.spark.problems import MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
-from cdc_sync.spark.recognise import value_has_payload
-from cdc_sync.spark.source import OffsetRange
-from cdc_sync.spark.unchanged import UNREAD, UNSENT, doubted
+from cdc_sync.spark.observe import (
+    Inspection,
+    first_without_row,
+    inspect,
+    offsets_with_problem,
+)
+from cdc_sync.spark.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.stops import (
-    Pause,
     before_places,
     cut_at_stops,
+    made_up_key,
     missing_row,
     unknown_value,
     unlinked_create,
     unsent_values,
 )
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
+from cdc_sync.writedoubts import deletes_without_row, doubts_of, ends_of, note
+from cdc_sync.writeplan import Outcome, WritePlan, converted_events, decoding
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"
 _IN_DOUBT = "in_doubt"
 _RAISED = "cdc_sync found: "
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePlan:
-    """What to write.
-
-    Attributes:
-        held: what the target is known to hold; it is written only if it does still.
-        exact: the converters are for every schema the table has in the ranges, so any other record is not the
-            table's. Without it, a record of another schema means that the range must be surveyed first.
-        may_append: adding rows without looking for their keys may be tried, where the records allow it.
-        follow_keys: values may have to be taken over from rows that changed their key.
-        require_links: a create that takes values over from a row that is not found is not written.
-        keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
-        columns_since: the last version that joined or rewrote columns, 0 if none did.
-        counts_out_of_range: values that become NULL for being out of range are counted; without it, the first one is
-            met as a problem.
-        notes_doubts: values in doubt are looked for and written down; without it, the first one is met as a problem.
-        numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
-    """
-
-    table: TableId
-    route: Route
-    head: Version
-    ranges: tuple[OffsetRange, ...]
-    converters: tuple[Converter, ...]
-    exact: bool
-    progress: Progress | None
-    held: Progress | None
-    may_append: bool
-    keep_unchanged: bool = False
-    follow_keys: bool = False
-    require_links: bool = True
-    columns_since: int = 0
-    counts_out_of_range: bool = False
-    notes_doubts: bool = False
-    numbers: bool = False
-
-    @property
-    def shape(self) -> Shape:
-        """How the rows of events are found."""
-        return shape_of(self.route, self.head.schema)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether rows may keep what the target has."""
-        return self.keep_unchanged and self.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came of a write; no `progress` means: nothing was written, survey the range first.
-
-    Attributes:
-        replaces_null: whether the connector sends a NULL as its column's default, None if no event tells.
-        left_out: events left unchanged values out, so later ones may too.
-        numbers: decimals were JSON numbers, so later ones may be too.
-        out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
-        in_doubt: values are in doubt, and that is written down.
-        unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
-    """
-
-    progress: Progress | None
-    stop: Pause | None = None
-    replaces_null: bool | None = None
-    left_out: bool = False
-    unknown_values: int = 0
-    out_of_range: int = 0
-    numbers: bool = False
-    in_doubt: bool = False
-    appended: bool = False
-    tried_append: bool = False
-
-
-def converters_for(
-    history: History, route: Route, known: Iterable[KnownSchema], stretches: Sequence[Stretch] = ()
-) -> tuple[Converter, ...]:
-    """Build the converters for some schemas of a table, to the head."""
-    first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
-    found = []
-    for item in known:
-        if item.schema is None or item.fingerprint is None:
-            continue
-        # A changelog finds no rows by the record's key, but it is all that a delete may have.
-        schema = item.schema if route.append else with_declared_key(item.schema, route)
-        if not schema.key and history.head.schema.primary_key:
-            continue  # a truncate has no key
-        at = first_seen.get(item.digest, history.head.position)
-        for reading in readings(history, item.schema, item.fingerprint, at):
-            found.append(
-                Converter(
-                    key_form=item.key_form,
-                    value_form=item.value_form,
-                    table=history.table,
-                    schema=schema,
-                    flattened=item.flattened,
-                    projection=without_initials(reading.projection) if route.append else reading.projection,
-                    from_position=reading.from_position,
-                    to_position=reading.to_position,
-                )
-            )
-    return tuple(found)
 
 
 def write_range(context: Context, plan: WritePlan) -> Outcome:
@@ -206,6 +100,8 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
             return Outcome(progress=None)
         if found.problem == OUT_OF_RANGE:
             return write_range(context, replace(plan, counts_out_of_range=True))
+        if found.problem == KEY_MAY_BE_MADE_UP:
+            return write_range(context, replace(plan, looks_for_deleted=True))
         if found.problem == _IN_DOUBT:
             return write_range(context, replace(plan, notes_doubts=True))
         if found.problem == MISSING_ROW:
@@ -289,15 +185,20 @@ def _attempt(
     try:
         batch = _batch(plan, events, progress, append=append, empty=empty)
         keeping = _keeping(context, plan) if plan.keeps else None
-        doubts = _doubts(context, plan, events, keeping, exists=not empty)
+        doubts = doubts_of(context, plan, events, keeping, exists=not empty)
         kept = [item.id for item in doubts if item.kind == "unsent"]
+        lost = deletes_without_row(context, plan, events, exists=not empty)
+        if lost and plan.route.policy.missing_rows == "pause":
+            return _write_before_lost(context, plan, lost)
+        if lost:
+            doubts = (*doubts, Doubt(kind="made_up", id=0, version=plan.head.number, ends=ends_of(plan)))
         if kept and plan.route.policy.unsent_values == "pause":
             names = ", ".join(column.name for column in plan.head.schema.columns if column.id in kept)
             return Outcome(progress=_unchanged(plan), stop=unsent_values(plan.ranges, names), left_out=True)
         if keeping is not None:
             batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
             unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
-        _note(context, plan, doubts)
+        note(context, plan, doubts)
         context.target.write(plan.route.target, batch)
     except (TargetError, Py4JJavaError, PySparkException) as error:
         problem = _problem_in(error)
@@ -323,27 +224,13 @@ def _attempt(
     )
 
 
-def _doubts(
-    context: Context, plan: WritePlan, events: DataFrame, keeping: Keeping | None, *, exists: bool
-) -> tuple[Doubt, ...]:
-    """Find which values are in doubt behind a write; a NULL is not where rows are what their events say."""
-    ids = doubtful(plan.converters, plan.head.schema, decoding(context, plan)) if plan.notes_doubts else ()
-    found = doubted(events, ids)
-    unread = found.get(UNREAD, frozenset())
-    kept = keeping.kept_in_doubt(events, found.get(UNSENT, ()), exists=exists) if keeping else frozenset()
-    ends: dict[str, dict[int, int]] = {}
-    for item in plan.ranges:
-        ends.setdefault(item.topic, {})[item.partition] = item.end
-    kinds: tuple[tuple[Kind, frozenset[int]], ...] = (("unsent", kept), ("unread", unread))
-    number = plan.head.number
-    return tuple(Doubt(kind=kind, id=id_, version=number, ends=ends) for kind, ids in kinds for id_ in sorted(ids))
-
-
-def _note(context: Context, plan: WritePlan, doubts: Sequence[Doubt]) -> None:
-    """Write doubts down, before the rows are written that they are about."""
-    if doubts:
-        context.state.save_doubts(plan.table, doubts_with(context.state.doubts(plan.table), doubts))
-        get_logger().warning("values in doubt", table=str(plan.table), columns=sorted({item.id for item in doubts}))
+def _write_before_lost(context: Context, plan: WritePlan, places: Sequence[Place]) -> Outcome:
+    """Write up to the first deletes of rows that are not there, and stop before them."""
+    stop = made_up_key(plan.ranges, places[0])
+    ranges = before_places(plan.ranges, places)
+    if not ranges:
+        return Outcome(progress=_unchanged(plan), stop=stop)
+    return replace(write_range(context, replace(plan, ranges=ranges)), stop=stop)
 
 
 def _count_out_of_range(context: Context, plan: WritePlan) -> int:
@@ -390,41 +277,6 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
     )
 
 
-def converted_events(context: Context, plan: WritePlan) -> DataFrame:
-    """Decode the records of a plan's ranges; those that hold no row are left out where the plan is exact."""
-    how = decoding(context, plan)
-    records = context.read(plan.ranges, headers=how.keep_unchanged or how.unsent)
-    if not any(converter.flattened for converter in plan.converters):
-        # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
-        records = records.where(value_has_payload())
-    converted = convert(records, plan.converters, plan.head.schema, how)
-    if plan.exact:
-        converted = converted.where(F.col(PROBLEM).isNull() | ~F.col(PROBLEM).isin(*NO_ROWS))
-    return converted
-
-
-def decoding(context: Context, plan: WritePlan) -> Decoding:
-    """Return how a plan's records are read."""
-    truncated = plan.progress.truncated if plan.progress else None
-    found = decoding_of(
-        context.config,
-        plan.route,
-        plan.shape,
-        keep_unchanged=plan.keep_unchanged,
-        numbers=plan.numbers,
-        headers=context.headers,
-    )
-    bound = truncated.bound if truncated else None
-    return replace(
-        found,
-        rows_begin=bound,
-        edges=not plan.exact,
-        tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
-        began=context.began.get(plan.table, ()),
-        unsent=found.unsent and any(may_be_in_doubt(converter.schema) for converter in plan.converters),
-    )
-
-
 def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
     """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
     problem = F.col(PROBLEM)
@@ -464,7 +316,13 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
     # What is left out, in doubt or out of range is no problem to inspect for; a range without any comes out the same.
     counts = plan.route.policy.out_of_range == "null"
-    plan = replace(plan, keep_unchanged=True, counts_out_of_range=counts, notes_doubts=True)
+    plan = replace(
+        plan,
+        keep_unchanged=True,
+        counts_out_of_range=counts,
+        notes_doubts=True,
+        looks_for_deleted=plan.is_by_record_key,
+    )
     plan, found = _inspected(context, plan)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):
         return Outcome(progress=None)

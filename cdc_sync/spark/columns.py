@@ -17,6 +17,9 @@ SNAPSHOT_EDGE = "snapshot_edge"
 OUT_OF_RANGE = "out_of_range"
 """Of a converted event, where asked for: a value of it becomes NULL for being out of range."""
 
+MADE_UP = "made_up"
+"""Of a converted event, where asked for: it is a delete, and the connector may have made up a part of its key."""
+
 DELETED, CREATED = "deleted", "created"
 """Of a batch's row: the key's last event is a delete; its first event is no update, so no row has to be there."""
 

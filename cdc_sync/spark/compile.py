@@ -26,6 +26,7 @@ from cdc_sync.spark.columns import (
     HEADERS,
     KEY,
     LSN,
+    MADE_UP,
     OFFSET,
     OP,
     OUT_OF_RANGE,
@@ -57,7 +58,14 @@ from cdc_sync.spark.groups import (
 )
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
-from cdc_sync.spark.problems import TOO_LARGE, UNKNOWN_SCHEMA, becomes_null_of, problem_of, whole_before_of
+from cdc_sync.spark.problems import (
+    TOO_LARGE,
+    UNKNOWN_SCHEMA,
+    becomes_null_of,
+    may_name_another_row_of,
+    problem_of,
+    whole_before_of,
+)
 from cdc_sync.spark.recognise import is_key_update, matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
 from cdc_sync.spark.unchanged import UNREAD, UNSENT
@@ -80,7 +88,7 @@ def convert(
         `decoding.keep_unchanged` also `position`, `unchanged_column(id)` for each column that can be left out, and
         `doubt_column(id)` (`UNSENT`, `UNREAD` or NULL) for each whose value may be in doubt; with
         `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`,
-        and with `decoding.tell_out_of_range` also `out_of_range`.
+        with `decoding.tell_out_of_range` also `out_of_range`, and with `decoding.tell_made_up` also `made_up`.
     """
     frame = records
     for projection in _compiled(converters, head, decoding):
@@ -231,6 +239,8 @@ class _Compiler:
             asked.append(F.coalesce(marker.isin(*FIRST, *LAST), F.lit(False)).alias(SNAPSHOT_EDGE))
         if self._decoding.tell_out_of_range:
             asked.append(self._by_form(becomes_null_of).alias(OUT_OF_RANGE))
+        if self._decoding.tell_made_up:
+            asked.append(self._by_form(may_name_another_row_of).alias(MADE_UP))
         if self._decoding.keep_unchanged:
             asked.append(self._by_form(lambda found: self._position(found.layout.source_block())).alias(POSITION))
         if self._decoding.images:

@@ -46,6 +46,22 @@ def key_is_made_up(group: Group, converter: Converter) -> Check:
     return (schema.key, _told_by(read)), condition
 
 
+def may_name_another_row(group: Group, converter: Converter) -> Check:
+    """Return whether a delete's record key may be made up where nothing else in the event shows that it is.
+
+    An index may be a part of the key, and a connector that lags reads the key of now. Such a delete is told from one of
+    a row that has this key only by whether that row is there.
+    """
+    schema = converter.schema
+    read = before_beside_key(converter)
+    key = [column for column in read if column.name in schema.key and not column.optional]
+    if not converter.may_make_up_values or not key:
+        return (), None
+    whole = whole_before(read, schema.key, lambda column: group.layout.before(column.field))
+    made_up = any_or_false([_may_be_made_up(group, column) for column in key])
+    return (schema.key, _told_by(read)), (group.layout.op() == "d") & made_up & ~whole
+
+
 def no_image(group: Group, converter: Converter) -> Check:
     """Return whether the row before the change is missing where it alone can say which row is meant.
 

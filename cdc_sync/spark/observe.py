@@ -17,7 +17,7 @@ from cdc_sync.debezium.position import FIRST, LAST, READING
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.incarnations import Began, Fall
 from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.spark.columns import LSN, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
+from cdc_sync.spark.columns import LSN, MADE_UP, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of, by_partition, first_of, names_table
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before, with_falls
@@ -328,6 +328,25 @@ def first_without_row(events: DataFrame, schema: InternalSchema, held: DataFrame
     first = F.min_by(F.struct(PARTITION, OFFSET, OP), OFFSET)
     firsts = events.groupBy(*keys).agg(first.alias("first")).where(F.col("first").getField(OP) == "u")
     missing = firsts.join(held, keys, "left_anti").select("first.*")
+    rows = missing.groupBy(PARTITION).agg(F.min(OFFSET).alias(OFFSET)).collect()
+    return {row[PARTITION]: row[OFFSET] for row in rows}
+
+
+def first_delete_without_row(
+    events: DataFrame, schema: InternalSchema, held: DataFrame, seen: Mapping[int, int]
+) -> dict[int, int]:
+    """Return for each partition the first offset of a delete with `made_up` whose row is neither in the range nor held.
+
+    Args:
+        events: converted, without problems.
+        held: `value_column(id)` of the key's columns of the target's rows.
+        seen: by partition, the LSN up to which an event may be one that the connector repeats: its row is gone.
+    """
+    keys = [value_column(id_) for id_ in schema.primary_key]
+    first = F.min_by(F.struct(PARTITION, OFFSET, MADE_UP, LSN), OFFSET)
+    firsts = events.groupBy(*keys).agg(first.alias("first")).select(*keys, "first.*")
+    repeated = F.coalesce(F.col(LSN) <= by_partition(seen), F.lit(False))
+    missing = firsts.where(F.col(MADE_UP) & ~repeated).join(held, keys, "left_anti")
     rows = missing.groupBy(PARTITION).agg(F.min(OFFSET).alias(OFFSET)).collect()
     return {row[PARTITION]: row[OFFSET] for row in rows}
 

@@ -16,7 +16,7 @@ from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import becomes_null, does_not_convert
 from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
-from cdc_sync.spark.images import Check, key_is_made_up, no_image
+from cdc_sync.spark.images import Check, key_is_made_up, may_name_another_row, no_image
 from cdc_sync.spark.recognise import is_text
 from cdc_sync.spark.types import literal
 
@@ -27,6 +27,8 @@ TRUNCATE = "truncate"
 PLACEHOLDER_FOUND = "placeholder"
 KEY_IS_FALLBACK = "key_is_fallback"
 """Problem: a delete whose record key the connector may have made up."""
+KEY_MAY_BE_MADE_UP = "key_may_be_made_up"
+"""Problem: a delete whose record key may be made up in part, where no look was taken whether a row has it."""
 AMBIGUOUS_NULL = "ambiguous_null"
 NO_IMAGE = "no_image"
 """Problem: the event does not hold the row before the change, or not the declared key of it."""
@@ -68,6 +70,8 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
         checks += _of_members(group, _key_is_null, NO_KEY)
         if not decoding.images:
             checks += _of_members(group, key_is_made_up, KEY_IS_FALLBACK)
+        if decoding.tell_made_up is False:
+            checks += _of_members(group, may_name_another_row, KEY_MAY_BE_MADE_UP)
     if not decoding.keep_unchanged:
         left_out = [group.placeholder(column.name) for column in group.columns.values()]
         found = [condition for condition in left_out if condition is not None]
@@ -108,6 +112,11 @@ def whole_before_of(group: Group) -> Column:
     """Return whether an event is known to hold the whole row before the change."""
     found = _of_members(group, _whole_before, "")
     return any_or_false(condition for condition, _ in found)
+
+
+def may_name_another_row_of(group: Group) -> Column:
+    """Return whether an event is a delete of whose key the connector may have made up a part."""
+    return any_or_false(condition for condition, _ in _of_members(group, may_name_another_row, ""))
 
 
 def becomes_null_of(group: Group) -> Column:

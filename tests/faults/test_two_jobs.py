@@ -15,7 +15,8 @@ from cdc_sync.progress import Progress
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.stops import missing_row
 from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.write import Outcome, WritePlan, write_range
+from cdc_sync.write import write_range
+from cdc_sync.writeplan import Outcome, WritePlan
 from tests.history.versions import versions
 from tests.plan.model import ROUTE
 

@@ -27,6 +27,7 @@ from cdc_sync.spark.latest import latest
 from cdc_sync.spark.problems import (
     AMBIGUOUS_NULL,
     KEY_IS_FALLBACK,
+    KEY_MAY_BE_MADE_UP,
     LOST,
     MALFORMED,
     NO_IMAGE,
@@ -196,6 +197,32 @@ def test_a_key_the_connector_made_up_in_part_is_found(session: SparkSession) -> 
     (deleted, _) = t.delete({"id": 0})
     by_index = changed(deleted, b'"part":5,"a":""}', b'"part":5,"a":"real"}')
     assert problems(converted(session, t, [by_index])) == [None, None, KEY_IS_FALLBACK]
+
+
+def test_a_delete_is_told_whose_key_may_be_made_up_where_no_row_has_it(session: SparkSession) -> None:
+    columns = (column("part", INT32, optional=False), column("a", TEXT))
+    for full, connector, wanted in (
+        (False, b"postgresql", True),
+        (True, b"postgresql", False),
+        (False, b"mysql", False),
+    ):
+        t = table(*columns, key=("part", "id"), full_identity=full)
+        t.insert(id=2, part=0, a="x")
+        t.delete({"id": 2})
+        t.insert(id=2, part=1, a="x")
+        t.delete({"id": 2})
+        t.records = [
+            record
+            if record.value is None
+            else changed(record, b"connector.postgresql.", b"connector." + connector + b".")
+            for record in t.records
+        ]
+        known, records = history(t), [record for record in t.records if record.value is not None]
+        rows = frame(session, one(records))
+        told = convert(rows, converters(t, known), known.head.schema, Decoding(tell_made_up=True))
+        assert [row["made_up"] for row in by_offset(told)] == [False, wanted, False, False]
+        at_first = convert(rows, converters(t, known), known.head.schema, Decoding(tell_made_up=False))
+        assert problems(at_first) == [None, KEY_MAY_BE_MADE_UP if wanted else None, None, None]
 
 
 def test_a_value_in_a_column_that_accepts_null_proves_that_a_key_of_zero_is_real(session: SparkSession) -> None:
