@@ -5,7 +5,8 @@
 Each of `tests/live/faults.py` is a table. All are played at once; the job drains the topics after the first
 statements and at the end, in two pipelines: one that has evidence of DDL (Postgres: `install-ddl-capture`, MariaDB:
 the schema-change topic) and one that has none. A cell is `equal`; `marked` where what differs is a column that needs a
-resync, or the table is paused, or a warning speaks of rows; or `SILENT`. Exit code 1 if any is silent. Two minutes.
+resync, or the table is paused, or a warning speaks of rows; `warned` where `status` says that nothing tells statements;
+or `SILENT`. Exit code 1 if any is silent. Two minutes.
 """
 
 from __future__ import annotations
@@ -269,7 +270,10 @@ class _Play:
         )
         topics = {it.topic for it in StateStore(config.pipeline.root).quarantine_counts()}
         aside = f"{fault.source}.{fault.table}" in topics
-        word = "marked" if not open_ or counted or aside else "SILENT"
+        warned = status is not None and any(
+            "no topic is configured that tells statements" in it for it in status.evidence_gaps
+        )
+        word = "marked" if not open_ or counted or aside else "warned" if warned else "SILENT"
         return _Cell(fault=fault.name, pipeline=name, word=word, why=told)
 
     def _differences(self, fault: Fault, config: Config) -> dict[str, str]:

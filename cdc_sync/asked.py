@@ -93,7 +93,7 @@ class Asked:
 
     def _evidence(self, table: TableSync) -> Iterator[Work]:
         """Write down since when the evidence tells of a table; a gap that tables share is in the log once."""
-        for gap in table.coverage.gaps:
+        for gap in table.coverage.all_gaps:
             if gap not in self._gaps:
                 get_logger().warning(
                     "evidence has a gap", table=str(table.table), why=gap, others="see `cdc-sync status`"

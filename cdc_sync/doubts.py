@@ -13,13 +13,16 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from cdc_sync.errors import HistoryError
 from cdc_sync.progress import with_number_keys
 
-Kind: TypeAlias = Literal["unsent", "unread", "made_up"]
+Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone"]
 
 TEXTS: Final[Mapping[Kind, str]] = {
     "unsent": "an update shows NULL in it, which may be a large value that did not change: the connector has no "
     "placeholder for its type, so rows keep the value they had (policy.unsent_values)",
     "made_up": "a delete names a key that the connector may have made up in part, and no row has it: the row that it "
     "is about is still there",
+    "rows": "a statement took rows away, or brought some, without an event for each",
+    "undone": "the connector did not take up a statement as it is meant, and reads later rows into other columns; have "
+    "it read the table's structure anew (snapshot.mode: recovery), then snapshot the table",
     "unread": "arrays in it hold nothing but NULLs, as the connector shows those of several dimensions",
 }
 """What `status` says of each kind."""
@@ -33,12 +36,25 @@ class Doubt:
         id: of the column, 0 where any row may differ.
         version: the newest one when it was met first.
         ends: topic -> partition -> the offset after the last record that may be one that it is about.
+        at, statement: where in the source's log it was done, and in its words, if a statement left it.
     """
 
     kind: Kind
     id: int
     version: int
     ends: Mapping[str, Mapping[int, int]]
+    at: str = ""
+    statement: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Say it in `status`."""
+        return f"{TEXTS[self.kind]}: {self.statement}" if self.statement else TEXTS[self.kind]
+
+    @property
+    def key(self) -> tuple[Kind, int, str]:
+        """What one doubt is told from another by."""
+        return self.kind, self.id, self.at
 
     def is_before(self, offsets: Mapping[str, Mapping[int, int]]) -> bool:
         """Return whether all that it is about was read before some offsets."""
@@ -50,15 +66,15 @@ class Doubt:
 
 
 def doubts_with(before: Iterable[Doubt], found: Iterable[Doubt]) -> tuple[Doubt, ...]:
-    """Return what is in doubt behind a write, one for each column and kind."""
-    all_ = {(item.kind, item.id): item for item in before}
+    """Return what is in doubt behind a write, one for each kind and column, or statement."""
+    all_ = {item.key: item for item in before}
     for item in found:
-        known = all_.get((item.kind, item.id))
+        known = all_.get(item.key)
         if known is not None:
             topics = {*known.ends, *item.ends}
             ends = {topic: {**known.ends.get(topic, {}), **item.ends.get(topic, {})} for topic in sorted(topics)}
             item = replace(item, version=known.version, ends=ends)
-        all_[item.kind, item.id] = item
+        all_[item.key] = item
     return tuple(all_[key] for key in sorted(all_))
 
 
@@ -78,4 +94,5 @@ def _doubt(data: Mapping[str, Any]) -> Doubt:
     kind = data["kind"]
     if kind not in get_args(Kind):
         raise ValueError(kind)
-    return Doubt(kind=kind, id=data["id"], version=data["version"], ends=with_number_keys(data["ends"]))
+    ends, at, statement = with_number_keys(data["ends"]), data.get("at", ""), data.get("statement", "")
+    return Doubt(kind=kind, id=data["id"], version=data["version"], ends=ends, at=at, statement=statement)

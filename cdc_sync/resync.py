@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from cdc_sync.doubts import TEXTS, Doubt
+from cdc_sync.doubts import Doubt
 from cdc_sync.errors import HistoryError
 from cdc_sync.events import TableId
 from cdc_sync.history.history import History
@@ -152,7 +152,7 @@ def marks(
     for doubt in doubts:
         is_over = any(doubt.id in item.columns and doubt.is_before(item.asked) for item in done)
         if doubt.id in live and not is_over:
-            found.append(Mark(column=live[doubt.id], id=doubt.id, version=doubt.version, reason=TEXTS[doubt.kind]))
+            found.append(Mark(column=live[doubt.id], id=doubt.id, version=doubt.version, reason=doubt.reason))
     return tuple(sorted(found, key=lambda mark: mark.version))
 
 

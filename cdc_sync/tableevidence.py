@@ -11,9 +11,9 @@ from structlog import get_logger
 from cdc_sync.bounds import position_before
 from cdc_sync.context import Context
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.audit import Joined, Split, audit
+from cdc_sync.evidence.audit import Joined, Split, audit, unlogged_behind
 from cdc_sync.evidence.catalogue_proof import refuted
-from cdc_sync.evidence.column_log import Unread
+from cdc_sync.evidence.column_log import Unlogged, Unread
 from cdc_sync.evidence.continuity import Compared
 from cdc_sync.evidence.kept import Kept
 from cdc_sync.followed import name_changes
@@ -121,19 +121,21 @@ class TableEvidence:
         columns = () if head is None else tuple(column.name for column in head.schema.live)
         return self._context.values.prepare(self._table, columns, later)
 
-    def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined | Unread, ...]:
+    def findings(self, history: History, progress: Progress | None) -> tuple[Split | Joined | Unread | Unlogged, ...]:
         """Return what evidence that came since the last time says about what was done without it.
 
-        The last statements about the table that were not understood are part of it.
+        The last statements about the table that were not understood are part of it, and all that changed rows of it
+        without an event for each behind its first event.
         """
         logs = self._context.evidence.logs
-        told = sum(len(log.of(self._table)) + len(log.unread) for log in logs)
+        told = sum(len(log.of(self._table)) + len(log.unread) + len(log.unlogged) for log in logs)
         if told == self._audited:
             return ()
         self._audited = told
         written = None if progress is None else self._last_written(progress)
         unread = [item for log in logs for item in log.unread if self._table in item.tables]
-        return (*(item for log in logs for item in audit(history, log, written)), *unread[-_UNREAD:])
+        unlogged = (item for log in logs for item in unlogged_behind(history, log))
+        return (*(item for log in logs for item in audit(history, log, written)), *unread[-_UNREAD:], *unlogged)
 
     def in_time(self, plan: TablePlan, progress: Progress | None) -> TablePlan:
         """Stop before a version that comes too late to empty the target."""

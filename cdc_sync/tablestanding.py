@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from structlog import get_logger
 
-from cdc_sync.doubts import Doubt
+from cdc_sync.doubts import Doubt, doubts_with
 from cdc_sync.errors import CannotPass, CdcSyncError, HistoryError, TargetMoved
 from cdc_sync.events import TableId
+from cdc_sync.evidence.column_log import Unlogged
 from cdc_sync.evidence.coverage import Coverage
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
@@ -138,6 +139,25 @@ class TableStanding:
         for name, number in found.counts.items():
             self._counts[f"values of {name!r} that version {found.version} has no place for"] = number
 
+    def doubt_rows(self, told: Unlogged) -> None:
+        """Mark the table for a statement that changed rows without an event, or warn of a foreign key that may."""
+        if told.effect == "follow":
+            self._warn(
+                f"rows of it may change or go without an event, with those of another table: {told.text}; compare it "
+                "with `cdc-sync verify`"
+            )
+            return
+        version = self.history.head.number if self.history else 0
+        ends = self.progress.offsets if self.progress else {}
+        place, text = str(told.position), told.text
+        doubt = Doubt(kind=told.effect, id=0, version=version, ends=ends, at=place, statement=text)
+        if any(known.key == doubt.key for known in self._doubts):
+            return  # told again after a start; a resync may have ended it since
+        self._doubts = doubts_with(self._doubts, [doubt])
+        self._state.save_doubts(self.table, self._doubts)
+        get_logger().warning("rows in doubt", table=str(self.table), why=doubt.reason)
+        self.save_status()
+
     def _warn_of_replaced_null(self) -> None:
         live = self.history.head.schema.live if self.history is not None else ()
         names = [column.name for column in live if self._replaced_nulls.get(column.id) == ONGOING]
@@ -241,6 +261,6 @@ class TableStanding:
                 needs_resync=self._shown_marks,
                 replaced_nulls=self._replaced_nulls,
                 evidence=self._shown_coverage.since,
-                evidence_gaps=self._shown_coverage.gaps,
+                evidence_gaps=self._shown_coverage.all_gaps,
             )
         )

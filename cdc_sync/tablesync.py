@@ -14,7 +14,7 @@ from cdc_sync.debezium.envelope import Source
 from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.audit import Joined, Split
-from cdc_sync.evidence.column_log import Unread
+from cdc_sync.evidence.column_log import Unlogged, Unread
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.incarnations import fall, reach
@@ -406,6 +406,8 @@ class TableSync(TableDropping):
                     self._warn(
                         f"a statement was not understood, so columns are told by name across it: {text} ({reason})"
                     )
+                case Unlogged():
+                    self.doubt_rows(item)
                 case Joined(version=version, name=name, statement=statement):
                     self.refuse(too_late(version, name, statement))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
+from cdc_sync.evidence.column_log import ColumnLog, Structure, Token, Unlogged
 from cdc_sync.evidence.proof import known_tokens, tokens_at
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import as_joined
@@ -48,6 +48,17 @@ def audit(history: History, log: ColumnLog, written: SourcePosition | None) -> t
     if written is not None:
         found += _overtaken(history, log, written)
     return tuple(found)
+
+
+def unlogged_behind(history: History, log: ColumnLog) -> tuple[Unlogged, ...]:
+    """Return what changed rows of a table without an event behind its first one, and what may do so all the time."""
+    begin = history.versions[0].position
+    return tuple(
+        item
+        for item in log.unlogged
+        if item.table == history.table and item.position.kind == begin.kind
+        if item.position > begin or item.effect == "follow"
+    )
 
 
 def _between(before: Version, after: Version, log: ColumnLog) -> Iterator[Split | Joined]:

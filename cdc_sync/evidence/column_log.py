@@ -123,6 +123,22 @@ class Unread:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlogged:
+    """A statement that changes rows without an event for each.
+
+    Attributes:
+        effect: it takes `rows` away, or brings some; it was `undone`: the connector goes on with the columns of before,
+            so that every later row is read into others; by a foreign key, rows `follow` those of another table.
+        text: the statement, at most 300 characters.
+    """
+
+    position: SourcePosition
+    table: TableId
+    effect: Literal["rows", "undone", "follow"]
+    text: str
+
+
 BeforeFirst: TypeAlias = Callable[[TableId, tuple[str, ...]], Mapping[str, Token] | None]
 
 
@@ -152,6 +168,7 @@ class ColumnLog:
         unread: Iterable[Unread] = (),
         *,
         name_changes: Iterable[NameChange] = (),
+        unlogged: Iterable[Unlogged] = (),
         before_first: BeforeFirst | None = None,
     ) -> None:
         """Begin with everything the log holds.
@@ -161,6 +178,7 @@ class ColumnLog:
             structures: in any order; of those of one table at one position the last one given stands.
             unread: what was not understood.
             name_changes: in any order.
+            unlogged: what changes rows without an event.
             before_first: tells the tokens of a table's columns, by name, from before its first structure, as far as
                 they are certain; where that is a reading, nothing is asked.
         """
@@ -168,6 +186,7 @@ class ColumnLog:
         self._before_first = before_first
         self._adjusted: ColumnLog | None = None
         self.unread = tuple(unread)
+        self.unlogged = tuple(unlogged)
         self.name_changes = tuple(sorted(name_changes, key=lambda change: change.position))
         by_table: dict[TableId, dict[SourcePosition, Structure]] = {}
         for structure in structures:

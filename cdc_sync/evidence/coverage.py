@@ -20,6 +20,12 @@ INSTALL_AGAIN = (
 )
 DECIDE = "what a change of its columns is that nothing else proves, `cdc-sync decide` says"
 
+UNSEEN = (
+    "no topic is configured that tells statements, so one that changes stored values, rows or names without an event "
+    "for each is not seen: set {key} (`cdc-sync docs identity`), or compare with `cdc-sync verify`"
+)
+"""What is said of a table all the time where nothing tells its statements."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
@@ -39,10 +45,17 @@ class Coverage:
         since: by the key of the configuration, the position in the source's log from which it tells of the table, as
             text; None if it does not, or not yet. Only what can tell of a table of this source.
         gaps: what is missing, and what to do about it.
+        unseen: what no event shows is not seen, in words; None if a topic is configured that tells statements.
     """
 
     since: Mapping[str, str | None] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
+    unseen: str | None = None
+
+    @property
+    def all_gaps(self) -> tuple[str, ...]:
+        """What `status` says is missing."""
+        return self.gaps if self.unseen is None else (*self.gaps, self.unseen)
 
     @property
     def in_words(self) -> str:
@@ -90,7 +103,7 @@ def coverage(
             gaps.append(f"{CATALOGUE} is not read: {problem}")
     if configured.values:
         since[VALUES] = None
-    return Coverage(since=since, gaps=tuple(gaps))
+    return Coverage(since=since, gaps=tuple(gaps), unseen=None if topics else UNSEEN.format(key=key))
 
 
 def _told(log: ColumnLog, table: TableId) -> tuple[SourcePosition | None, str | None]:

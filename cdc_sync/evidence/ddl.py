@@ -146,7 +146,8 @@ def _alter(reader: Reader, text: str, connector: str) -> Statement:
     reader.take("IF", "EXISTS")
     table = reader.table()
     found = ddl_oracle.alter_clauses(reader, table) if connector == "oracle" else ddl_mysql.alter_clauses(reader)
-    return AlterTable(table=table, clauses=found.clauses, rename_to=found.rename_to, text=text)
+    moved = tuple(dict.fromkeys(table if other is None else other for other in found.moves_rows))
+    return AlterTable(table=table, clauses=found.clauses, rename_to=found.rename_to, moves_rows=moved, text=text)
 
 
 def _rename(reader: Reader, text: str, connector: str) -> Statement:

@@ -7,10 +7,11 @@ repeats, and its list of columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Unread
+from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Unlogged, Unread
 from cdc_sync.evidence.ddl import parse
 from cdc_sync.evidence.ddl_catalogue import Catalogue
 from cdc_sync.evidence.ddl_order import Order
@@ -18,6 +19,10 @@ from cdc_sync.evidence.ddl_renames import Renames
 from cdc_sync.evidence.ddl_replay import Replay
 from cdc_sync.evidence.ddl_statements import shortened
 from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord
+
+_CASCADE = re.compile(
+    r"\bFOREIGN\s+KEY\b[^;]*?\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+(?:NULL|DEFAULT))", re.IGNORECASE
+)
 
 NO_PLACE = "its place in the source's log is not known"
 GAP = "records are missing behind this place; nothing is known until the next one about the table"
@@ -34,6 +39,7 @@ class DdlLog:
         self._catalogue = Catalogue()
         self._structures: list[Structure] = []
         self._unread: list[Unread] = []
+        self._unlogged: list[Unlogged] = []
         self._shown: dict[TableId, tuple[LoggedColumn, ...]] = {}
         self._order = Order()
         self._renames = Renames()
@@ -56,6 +62,7 @@ class DdlLog:
                 return
             case "next":
                 pass
+        self._note_foreign_keys(record)
         if record.snapshot:
             self._snapshot(record)
         else:
@@ -68,7 +75,9 @@ class DdlLog:
 
     def log(self) -> ColumnLog:
         """Return what the records taken so far tell."""
-        return ColumnLog("ddl", self._structures, self._unread, name_changes=self._renames.outcome())
+        return ColumnLog(
+            "ddl", self._structures, self._unread, name_changes=self._renames.outcome(), unlogged=self._unlogged
+        )
 
     def _snapshot(self, record: SchemaChangeRecord) -> None:
         """Take the columns of a table as they are there; statements of snapshots are made up by the connector."""
@@ -94,9 +103,24 @@ class DdlLog:
                 dropped=record.kafka if table in replay.dropped else None,
             )
         self._renames.take(record, replay, self._catalogue.tables.keys())
+        for table, effect, text in replay.unlogged():
+            self._unlogged.append(Unlogged(position=record.position, table=table, effect=effect, text=shortened(text)))
         for reason, tables in replay.reports():
             self._unread.append(_unread(record, tables, reason))
         self._order.touched |= replay.touched
+
+    def _note_foreign_keys(self, record: SchemaChangeRecord) -> None:
+        """Note that rows of a table go with those of another one, of which the server writes nothing into its log.
+
+        Source: MySQL Reference Manual, "FOREIGN KEY Constraints": InnoDB cascades below the SQL layer.
+        """
+        if record.connector == "oracle" or (found := _CASCADE.search(record.ddl)) is None:
+            return
+        for entry in record.tables:
+            if entry.columns is not None:
+                self._unlogged.append(
+                    Unlogged(position=record.position, table=entry.table, effect="follow", text=shortened(found[0]))
+                )
 
     def _show(
         self,

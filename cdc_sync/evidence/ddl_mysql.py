@@ -24,6 +24,11 @@ _PARTITION_VERBS = frozenset(
 )
 _PARTITION_WORDS = ("PARTITION", "PARTITIONING")
 _HARMLESS_PAIRS = (("DISCARD", "TABLESPACE"), ("IMPORT", "TABLESPACE"), ("CONVERT", "TO"))
+_MOVING = (
+    ("TRUNCATE", "PARTITION"),
+    *((verb, what) for verb in ("DISCARD", "IMPORT") for what in ("PARTITION", "TABLESPACE")),
+)
+"""Clauses that take rows away, or bring some, without an event for each, beside those read on their own."""
 _HARMLESS = frozenset(
     (
         *("ALGORITHM", "LOCK", "FORCE", "ENGINE", "TYPE", "COMMENT", "CHARSET", "CHARACTER", "COLLATE", "DEFAULT"),
@@ -45,11 +50,13 @@ def alter_clauses(reader: Reader) -> AlterClauses:
     reader.waiting()
     clauses: list[Clause] = []
     rename_to: TableId | None = None
+    moved: list[TableId | None] = []
     while not reader.at_end:
         match reader.word():
             case "ADD":
                 clauses.extend(_add(reader))
             case "DROP":
+                moved += [None] if _is_drop_of_partitions(reader) else []
                 clauses.extend(_drop(reader))
             case "CHANGE":
                 clauses.append(_change(reader))
@@ -61,13 +68,16 @@ def alter_clauses(reader: Reader) -> AlterClauses:
                     rename_to = renamed
                 elif renamed is not None:
                     clauses.append(renamed)
+            case "EXCHANGE" | "CONVERT" if reader.word(1) in ("PARTITION", "TABLE"):
+                moved += [None, _other_table(reader)]
             case _:
+                moved += [None] if (reader.word(), reader.word(1)) in _MOVING else []
                 _harmless(reader)
         if not reader.at_end:
             reader.need(",")
             if reader.at_end:
                 raise Unreadable("a clause is missing at the end")
-    return AlterClauses(tuple(clauses), rename_to)
+    return AlterClauses(tuple(clauses), rename_to, tuple(moved))
 
 
 def created_columns(elements: Reader) -> tuple[str, ...]:
@@ -110,7 +120,7 @@ def _drop(reader: Reader) -> list[Clause]:
     if reader.word() in _NO_COLUMN or (reader.word(), reader.word(1)) in _OTHER_ELEMENTS:
         _no_verbs(reader.outer())
         return []
-    if reader.word() == "PARTITION" and (piece := reader.peek(1)) is not None and piece.text != ",":
+    if reader.word() == "PARTITION" and _has_names(reader, 1):
         reader.need("PARTITION")
         reader.take("IF", "EXISTS")
         reader.names()
@@ -122,6 +132,32 @@ def _drop(reader: Reader) -> list[Clause]:
     reader.take_any("RESTRICT", "CASCADE")
     _end_of_clause(reader)
     return [Drop(name=name, if_exists=if_exists)]
+
+
+def _is_drop_of_partitions(reader: Reader) -> bool:
+    return (reader.word(), reader.word(1)) == ("DROP", "PARTITION") and _has_names(reader, 2)
+
+
+def _has_names(reader: Reader, place: int) -> bool:
+    """Whether something stands behind PARTITION, which is a column's name otherwise."""
+    piece = reader.peek(place)
+    return piece is not None and piece.text != ","
+
+
+def _other_table(reader: Reader) -> TableId:
+    """Take EXCHANGE PARTITION p WITH TABLE t, or MariaDB's CONVERT PARTITION p TO TABLE t or CONVERT TABLE t TO ...."""
+    reader.take_any("EXCHANGE", "CONVERT")
+    if reader.take("TABLE"):
+        table = reader.table()
+    else:
+        reader.need("PARTITION")
+        reader.name()
+        if not reader.take("TO", "TABLE"):
+            reader.need("WITH", "TABLE")
+        table = reader.table()
+    if not reader.at_end and reader.word() != ",":
+        _no_verbs(reader.outer())
+    return table
 
 
 def _change(reader: Reader) -> Clause:

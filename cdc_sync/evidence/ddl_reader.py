@@ -228,7 +228,8 @@ def refuse_hidden(verbs: frozenset[str], words: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AlterClauses:
-    """What a grammar found in an ALTER TABLE behind the table's name."""
+    """What a grammar found in an ALTER TABLE behind the table's name; in `moves_rows` None is that table."""
 
     clauses: tuple[Clause, ...]
     rename_to: TableId | None = None
+    moves_rows: tuple[TableId | None, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from cdc_sync.events import TableId
 from cdc_sync.evidence.column_log import LoggedColumn, Token
@@ -49,6 +50,8 @@ class Replay:
         self.created: set[TableId] = set()
         self.dropped: set[TableId] = set()
         self.renamed: list[tuple[TableId, TableId]] = []
+        self._moved_rows: list[tuple[TableId, str]] = []
+        self._undone: set[TableId] = set()
         named = {table for statement in statements for table in _tables_of(statement)}
         # lower_case_table_names: the server keeps names in small letters, whatever the statement says.
         self._keeps_small_names = record.connector != "oracle" and any(
@@ -112,6 +115,7 @@ class Replay:
             if pairs is not None and _keep_order(known.columns, pairs, self._moved):
                 self._catalogue.show(table, pairs)
                 return
+            self._undone.add(table)
             expected = ", ".join(column.name for column in known.columns)
             self.lost[table] = f"by the statements the columns are {shortened(expected)}, by the record they are not"
             self._catalogue.adopt(table, entry.columns)
@@ -120,12 +124,26 @@ class Replay:
         """Forget every table whose new columns nothing confirms."""
         for table in self._unproven & self.created:
             self._catalogue.forget(table)
+        self._undone |= self._unproven - self.created - self.lost.keys()
         for table in self._unproven - self.created:
             self.lost.setdefault(table, "the record does not say the columns after it")
         for table in self.lost:
             if table not in self._entries or self._entries[table].columns is None:
                 self._catalogue.forget(table)
         self.dropped -= {*self.lost, *self._catalogue.tables}
+
+    def unlogged(self) -> list[tuple[TableId, Literal["rows", "undone"], str]]:
+        """Return what changes rows without an event for each, by table, with what was said.
+
+        Where the record says other columns than its statements lead to, or none, the connector did not take them up as
+        they are meant, and reads later rows into other columns.
+        """
+        moved: list[tuple[TableId, Literal["rows", "undone"], str]] = [
+            (table, "rows", text) for table, text in self._moved_rows
+        ]
+        if self._not_parsed:
+            return moved
+        return moved + [(table, "undone", "; ".join(self.said.get(table, ()))) for table in sorted(self._undone)]
 
     def reports(self) -> list[tuple[str, list[TableId]]]:
         """Return what was not understood, with the tables it may be about."""
@@ -136,6 +154,7 @@ class Replay:
 
     def _alter(self, statement: AlterTable) -> None:
         table = self._stored(statement.table)
+        self._moved_rows += [(self._stored(item), statement.text) for item in statement.moves_rows]
         if statement.clauses:
             self._say(table, statement.text)
             try:

@@ -62,11 +62,14 @@ class AlterTable:
     Attributes:
         clauses: in the statement's order; names in them are those from before the statement where the grammar says so.
         rename_to: the table's new name, if it got one.
+        moves_rows: tables whose rows it takes away, or brings, without an event for each: partitions that are dropped,
+            emptied, exchanged or imported.
     """
 
     table: TableId
     clauses: tuple[Clause, ...]
     rename_to: TableId | None = None
+    moves_rows: tuple[TableId, ...] = field(default=(), compare=False)
     text: str = field(default="", compare=False)
 
 

@@ -56,7 +56,18 @@ def test_only_what_a_source_can_tell_is_asked_for() -> None:
     found = of(structure(7), head=binlog)
     assert found.since == {SCHEMA_CHANGES: None}
     assert "cdc-sync decide" in found.gaps[0]
-    assert of(head=binlog, configured=Configured(messages=("shop.message",))) == Coverage()
+    untold = of(head=binlog, configured=Configured(messages=("shop.message",)))
+    assert (untold.since, untold.gaps) == ({}, ())
+
+
+def test_where_nothing_tells_statements_that_is_said_all_the_time() -> None:
+    for configured, key in ((Configured(), MESSAGES), (Configured(catalogue=True, values=True), MESSAGES)):
+        (unseen,) = of(configured=configured).all_gaps
+        assert unseen.startswith("no topic is configured that tells statements, so one that changes stored values")
+        assert f"set {key} " in unseen
+    binlog = SourcePosition(kind="binlog", parts=(1, 2, 0))
+    assert f"set {SCHEMA_CHANGES} " in (of(head=binlog, configured=Configured(messages=("m",))).unseen or "")
+    assert of(structure(7)).all_gaps == ()
 
 
 def test_what_is_told_before_a_log_that_began_anew_is_a_gap() -> None:
@@ -67,7 +78,7 @@ def test_what_is_told_before_a_log_that_began_anew_is_a_gap() -> None:
 def test_a_catalogue_that_cannot_be_read_is_a_gap() -> None:
     asked = Configured(catalogue=True, values=True)
     found = coverage(ORDERS, HEAD, asked, (), NOTHING_KEPT, "no route to host")
-    assert found == Coverage(
+    assert replace(found, unseen=None) == Coverage(
         since={CATALOGUE: None, VALUES: None}, gaps=("evidence.catalogue is not read: no route to host",)
     )
 

@@ -173,7 +173,6 @@ NOT_UNDERSTOOD = [
     "alter table t engine=InnoDB rename column a to b",
     "alter table t add index i (a) drop b",
     "alter table t order by a add b int",
-    "alter table t convert partition p to table u",
     "alter table t frobnicate a",
     "alter table t rebuild partition p, drop column a",
     "alter table t add (a int",
@@ -217,6 +216,33 @@ def test_what_is_not_understood_is_said_with_its_text_and_a_reason(text: str) ->
     assert isinstance(found, NotParsed)
     assert found.reason
     assert found.text or not text.strip()
+
+
+@pytest.mark.parametrize(
+    ("clause", "moved"),
+    [
+        ("drop partition p0, p1", "t"),
+        ("drop partition if exists p0", "t"),
+        ("truncate partition all", "t"),
+        ("exchange partition p with table other without validation", "t other"),
+        ("convert partition p to table other", "t other"),
+        ("convert table other to partition p values less than (9)", "t other"),
+        ("discard partition p tablespace", "t"),
+        ("import tablespace", "t"),
+        ("add a int, drop partition p0", "t"),
+        ("drop partition", ""),
+        ("drop column partition", ""),
+        ("reorganize partition p into (partition p values less than (9))", ""),
+        ("add partition (partition p values less than (9))", ""),
+        ("convert to character set utf8mb4", ""),
+        ("coalesce partition 2", ""),
+        ("remove partitioning", ""),
+    ],
+)
+def test_clauses_tell_whether_rows_go_or_come_without_events(clause: str, moved: str) -> None:
+    (found,) = mysql(f"alter table t {clause}")
+    assert isinstance(found, AlterTable), found
+    assert found.moves_rows == tuple(map(t, moved.split()))
 
 
 STATEMENTS = [

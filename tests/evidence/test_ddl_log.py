@@ -389,3 +389,52 @@ def test_oracle_names_are_compared_as_they_are() -> None:
     assert second.token("B") == first.token("A")
     assert second.token("a") == first.token("a")
     assert log.unread == ()
+
+
+def effects(*records: SchemaChangeRecord) -> list[tuple[str, str]]:
+    return [(item.table.table, item.effect) for item in logged(CREATED, *records).unlogged]
+
+
+def test_statements_are_told_that_change_rows_without_events() -> None:
+    other = change(15, "create table u (a int, b int)", {"u": "a b"})
+    exchanged = change(20, "alter table t exchange partition p with table u", {"t": "a b"})
+    assert effects(other, exchanged) == [("t", "rows"), ("u", "rows")]
+    assert effects(change(20, "alter table t add c int, drop partition p", {"t": "a b c"})) == [("t", "rows")]
+    assert effects(change(20, "alter table t add c int", {"t": "a b c"})) == []
+
+
+@pytest.mark.parametrize(
+    ("ddl", "columns"),
+    [
+        ("create or replace table t (b int, c int)", None),
+        ("create or replace table t (b int, c int)", "a b"),
+        ("alter table t add c int", None),
+        ("alter table t add c int first", "a b"),
+        ("alter table t rename column a to c", "b c"),
+    ],
+)
+def test_a_statement_that_the_connector_did_not_take_up_is_told(ddl: str, columns: str | None) -> None:
+    """`CREATE OR REPLACE` without columns is what MariaDB's connector sends."""
+    assert effects(change(20, ddl, None if columns is None else {"t": columns})) == [("t", "undone")]
+
+
+def test_what_we_do_not_understand_ourselves_is_no_fault_of_the_connector() -> None:
+    assert effects(change(20, "alter table t frobnicate a", {"t": "a b"})) == []
+    assert effects(change(20, "create or replace table t (b int, c int)", {"t": "b c"})) == []
+
+
+@pytest.mark.parametrize(
+    ("action", "follows"),
+    [
+        ("on delete cascade", True),
+        ("on update set null", True),
+        ("on delete restrict on update cascade", True),
+        ("on delete restrict", False),
+        ("", False),
+    ],
+)
+def test_a_foreign_key_that_cascades_is_told_also_of_a_snapshot(action: str, *, follows: bool) -> None:
+    ddl = f"create table c (a int, foreign key (a) references t (a) {action})"
+    for snapshot in (False, True):
+        found = effects(change(20, ddl, {"c": "a"}, snapshot=snapshot))
+        assert found == ([("c", "follow")] if follows else [])

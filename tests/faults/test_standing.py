@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cdc_sync.evidence.column_log import Unlogged
+from cdc_sync.progress import Progress
 from cdc_sync.replacednulls import ONGOING
+from cdc_sync.resync import Resync
 from cdc_sync.state import StateStore
 from cdc_sync.tablestanding import TableStanding
 from tests.plan.model import ROUTE
@@ -35,3 +38,32 @@ def test_a_restart_forgets_neither_the_warning_nor_the_mark(tmp_path: Path) -> N
         ([], ["a"]),
         ([], ["a"]),
     ]
+
+
+def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_read_again(tmp_path: Path) -> None:
+    table = Table()
+    table.row()
+    state, history = StateStore(str(tmp_path), create=True), table.history()
+    route, position = replace(ROUTE, table=history.table), history.head.position
+
+    def status(*told: Unlogged) -> list[str]:
+        standing = TableStanding(state, route)
+        standing.history = history
+        standing.progress = Progress(version=1, offsets={"t": {0: 9}})
+        standing._load_counts()
+        for item in told:
+            standing.doubt_rows(item)
+        standing.save_status()
+        (found,) = state.tables()
+        return [f"{mark.column}: {mark.reason[-11:]}" for mark in found.needs_resync] + list(found.warnings)
+
+    first = Unlogged(position=position, table=table.id, effect="rows", text="drop part 1")
+    assert status(first) == ["*: drop part 1"]
+    read = Resync(table=table.id, signal="s", version=1, columns=(0,), ends={"t": {0: 9}}, asked={"t": {0: 9}})
+    state.save_resync(read)
+    assert status(first) == [], "the log tells of it again after each start"
+    assert status(first, replace(first, position=replace(position, parts=(99, 99)), text="drop part 2")) == []
+    state.save_resync(replace(read, asked={"t": {0: 8}}))
+    assert len(status()) == 2
+    follows = Unlogged(position=position, table=table.id, effect="follow", text="on delete cascade")
+    assert "may change or go without an event" in status(follows)[-1]
