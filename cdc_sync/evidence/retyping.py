@@ -67,7 +67,8 @@ def told_types(
     """Return how a column's type changed at the source; arguments are those of `told_retyping`.
 
     Returns:
-        None where no log tells of the column all the way.
+        None where no log tells of the column all the way. One that begins in between by telling what is there, as DDL
+        capture does where it is installed, may have missed a change: only those that it shows are certain.
     """
     found = (_steps(log, table, after, upto, name) for log in logs)
     return next((steps for steps in found if steps is not None), None)
@@ -78,11 +79,14 @@ def _steps(
 ) -> tuple[TypeStep, ...] | None:
     last, before = log.at(table, upto), log.at(table, after)
     token = last.token(name) if last is not None else None
+    structures, is_complete = log.between(table, after, upto), before is not None
+    if before is None and structures and structures[0].reading:
+        before, structures = structures[0], structures[1:]
     then = _column(before, token) if before is not None and token is not None else None
     if token is None or then is None:
         return None
     steps = []
-    for structure in log.between(table, after, upto):
+    for structure in structures:
         now = _column(structure, token)
         if now is None:
             return None
@@ -91,7 +95,7 @@ def _steps(
             said = retyping or Retyping(by=By.RULE, statement=structure.statement)
             steps.append(TypeStep(old=then.type, new=now.type, retyping=said))
         then = now
-    return tuple(steps)
+    return tuple(steps) if steps or is_complete else None
 
 
 def _column(structure: Structure, token: Token) -> LoggedColumn | None:

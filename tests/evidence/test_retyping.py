@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
-from cdc_sync.evidence.retyping import told_retyping
+from cdc_sync.evidence.retyping import told_retyping, told_types
 from cdc_sync.schema.retyping import By
 
 T = TableId(database="inv", schema="public", table="t")
@@ -91,3 +93,18 @@ def test_of_a_log_that_begins_with_a_change_an_expression_is_certain() -> None:
     assert told(renamed, back, by_rule) is None, "the type may have changed before, too"
     assert told(state(20, "n", "bigint", "alter table t alter n type bigint")) is None
     assert told(state(20, "n", "bigint", "select change_it()")) is None
+
+
+def test_of_a_log_that_begins_with_what_is_there_the_changes_behind_it_are_certain() -> None:
+    """DDL capture that was installed behind the table's snapshot, or whose first messages are gone from the topic."""
+
+    def steps(*states: Structure) -> list[tuple[str, str]] | None:
+        found = told_types([ColumnLog("ddl"), ColumnLog("message", states)], T, at(10), at(99), "n")
+        return None if found is None else [(item.old, item.new) for item in found]
+
+    changed = state(30, "n", "text", "alter table t alter n type text")
+    for first in (FIRST, state(20, "n", "integer", "")):
+        assert steps(replace(first, reading=True), changed) == [("integer", "text")]
+    assert steps(FIRST) == []
+    assert steps(replace(state(20, "n", "integer", ""), reading=True)) is None, "it may have changed before"
+    assert steps(state(20, "n", "integer", "alter table t alter n type integer"), changed) is None
