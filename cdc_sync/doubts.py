@@ -13,13 +13,15 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from cdc_sync.errors import HistoryError
 from cdc_sync.progress import with_number_keys
 
-Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone"]
+Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone", "replaced"]
 
 TEXTS: Final[Mapping[Kind, str]] = {
     "unsent": "an update shows NULL in it, which may be a large value that did not change: the connector has no "
     "placeholder for its type, so rows keep the value they had (policy.unsent_values)",
     "made_up": "a delete names a key that the connector may have made up in part, and no row has it: the row that it "
     "is about is still there",
+    "replaced": "somebody dropped the target's column and added another one under its name, in which rows of before "
+    "read NULL",
     "rows": "a statement took rows away, or brought some, without an event for each",
     "undone": "the connector did not take up a statement as it is meant, and reads later rows into other columns; have "
     "it read the table's structure anew (snapshot.mode: recovery), then snapshot the table",

@@ -121,6 +121,10 @@ class UnfitTarget(CannotPass, TargetError):
     """What is under a target's name was not made for this source table, or does not tell any more what it holds."""
 
 
+class FilesGone(TargetError):
+    """Files that a target names are not there."""
+
+
 class TargetMoved(TargetError):
     """A table does not hold what a change was made for, when that is committed; nothing of the change was done."""
 

@@ -9,6 +9,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     doubts/<table>.json                              every `Doubt`
+    columns/<table>.json                             the `HeldColumns` of its target
     rollbacks/<table>.json                           one `Rollback`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
@@ -40,6 +41,7 @@ from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.evidence.continuity import Compared, Pair
 from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
+from cdc_sync.migrate.altered import HeldColumns, parse_held
 from cdc_sync.naming import Decision, Join
 from cdc_sync.objectstore import holds_any, name_of, open_store, table_of
 from cdc_sync.progress import with_number_keys
@@ -242,6 +244,15 @@ class StateStore:
         """Return what the rewrites of a table had no place for, oldest first."""
         paths = self._paths(_folder("unconverted", table))
         return tuple(parse_unconverted(_object(self._read(path) or "", path), path) for path in paths)
+
+    def save_held_columns(self, table: TableId, columns: HeldColumns) -> None:
+        """Keep the columns that a table's target has now."""
+        self._write(_path("columns", table), _document(asdict(columns)))
+
+    def held_columns(self, table: TableId) -> HeldColumns | None:
+        """Return the columns that a table's target had, None if none were kept."""
+        text = self._read(path := _path("columns", table))
+        return None if text is None else parse_held(_object(text, path), path)
 
     def save_doubts(self, table: TableId, doubts: Iterable[Doubt]) -> None:
         """Write down what the events of a table leave in doubt."""

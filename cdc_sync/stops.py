@@ -108,6 +108,33 @@ def made_up_key(ranges: Sequence[OffsetRange], at: Place) -> Pause:
     )
 
 
+def files_gone(said: str) -> Pause:
+    """Say why a table stops whose target names files that are not there.
+
+    Args:
+        said: what failed, and which file, as in "Cannot write lake.orders: File does not exist: …".
+    """
+    return Pause(
+        reason=f"files that belong to the target were deleted: {said}",
+        remedy="bring them back from a backup or the store's older versions, and start the job again; or move the "
+        "target away and have the connector snapshot the table again",
+    )
+
+
+def altered_target(done: str, statements: str, target: str) -> Pause:
+    """Say why a table stops whose target somebody else altered.
+
+    Args:
+        done: as in "column a was dropped".
+        statements: SQL that undoes it.
+    """
+    return Pause(
+        reason=f"the target {target} was altered by somebody else: {done}",
+        remedy=f"undo it ({statements}) and start the job again; rows of before read NULL in a column that is added "
+        "again, and it is marked",
+    )
+
+
 def lost_beginning(lost: str) -> Pause:
     """Say why a table stops whose target is not there, where its topic does not begin with its first event any more.
 

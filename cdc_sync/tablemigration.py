@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from structlog import get_logger
 
 from cdc_sync.context import Context
+from cdc_sync.doubts import Doubt
 from cdc_sync.errors import HistoryBehind, ShareRefused, TargetError
 from cdc_sync.history.history import History
 from cdc_sync.history.joined import joined_columns
@@ -15,7 +16,9 @@ from cdc_sync.history.revision import Version
 from cdc_sync.joining import Joining
 from cdc_sync.joins import join_version
 from cdc_sync.limits import too_large_to_rewrite
+from cdc_sync.migrate.altered import Altered, HeldColumns, altered, undoing
 from cdc_sync.migrate.migration import JoinValues, Migration, RewriteTable, migration, stages
+from cdc_sync.migrate.names import held_schema
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import Join, Route
 from cdc_sync.plan import Refusal, TablePlan
@@ -26,7 +29,7 @@ from cdc_sync.rewriting import find_unconverted
 from cdc_sync.schema.changes import ChangePrimaryKey, RetireColumn, SchemaChange
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.keys import clash
-from cdc_sync.stops import Pause, no_key
+from cdc_sync.stops import Pause, altered_target, no_key
 from cdc_sync.tableends import last_end
 from cdc_sync.tableregime import TableRegime
 from cdc_sync.targets.base import TargetState
@@ -37,8 +40,42 @@ class TableMigration(TableRegime):
 
     def __init__(self, context: Context, route: Route) -> None:
         super().__init__(context, route)
+        self._held: HeldColumns | None = None
         self.rollback: Rollback | None = None
         """The rewrite that is undone, or about to be, and keeps the table paused."""
+
+    def _hold_columns(self, state: TargetState | None) -> None:
+        """Keep which columns the target has, to find out what others do to them."""
+        if state is not None and state.columns is not None and state.version is not None:
+            self._held = state.columns
+            self._state.save_held_columns(self.table, state.columns)
+
+    def _look_at_columns(self, state: TargetState) -> Pause | None:
+        """Return why the table cannot go on if its target's columns are not what they were; mark those replaced."""
+        now = state.columns
+        self._held = self._held or self._state.held_columns(self.table)
+        if now is None or state.version is None:
+            return None
+        found = Altered() if self._held is None else altered(self._held, now)
+        if found.must_be_undone:
+            target = str(self.route.target)
+            return altered_target(*undoing(found, target), target)
+        for name in found.replaced:
+            self._doubt_replaced(name, state)
+        if self._held != now:
+            self._hold_columns(state)
+        return None
+
+    def _doubt_replaced(self, name: str, state: TargetState) -> None:
+        history, version = self.history, state.version or 0
+        if history is None or version > history.head.number or state.columns is None:
+            return
+        schema = held_schema(history.version(version).schema, self.route.capabilities.columns)
+        id_ = next((column.id for column in schema.columns if column.name == name), None)
+        if id_ is not None:
+            ends = state.progress.offsets if state.progress else {}
+            place = str(state.columns.numbers[name])
+            self._note_doubt(Doubt(kind="replaced", id=id_, version=version, ends=ends, at=place))
 
     @property
     def _first_unseen(self) -> int:
@@ -120,6 +157,7 @@ class TableMigration(TableRegime):
             self.refuse(Pause(reason=refused.reason, remedy=refused.remedy, at=str(head.kafka)))
             return
         self._stamped = head.number
+        self._hold_columns(self._context.target.state(self.route.target))
         if self.route.partition_by is not None:
             self._take_partitioning(self._context.target.state(self.route.target))  # columns may have taken parts of it
         if self.progress is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from structlog import get_logger
 
 from cdc_sync.doubts import Doubt, doubts_with
-from cdc_sync.errors import CannotPass, CdcSyncError, HistoryError, TargetMoved
+from cdc_sync.errors import CannotPass, CdcSyncError, FilesGone, HistoryError, TargetMoved
 from cdc_sync.events import TableId
 from cdc_sync.evidence.column_log import Unlogged
 from cdc_sync.evidence.coverage import Coverage
@@ -20,7 +20,7 @@ from cdc_sync.replacednulls import ONGOING
 from cdc_sync.resync import Mark, Resync, marks
 from cdc_sync.rewritestate import Unconverted
 from cdc_sync.state import StateStore, TableState, TableStatus
-from cdc_sync.stops import Pause
+from cdc_sync.stops import Pause, files_gone
 from cdc_sync.wording import dropped_text
 
 _REPLACED_NULL = " arrives as the column's default"
@@ -56,6 +56,7 @@ class TableStanding:
         self._shown_marks: tuple[Mark, ...] = ()
         self._replaced_nulls: Mapping[int, int] = {}
         self._doubts: tuple[Doubt, ...] = ()
+        self._files_gone = False
         self._shown_coverage = Coverage()
 
     @property
@@ -89,6 +90,10 @@ class TableStanding:
             return
         is_ours = isinstance(error, CdcSyncError)
         said = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        if isinstance(error, FilesGone) and self._files_gone:
+            self.refuse(files_gone(said))  # it was tried again, and they are not there yet
+            return
+        self._files_gone = isinstance(error, FilesGone)
         if said == self.failing:
             pass  # the same is in the log once, not with each attempt
         elif isinstance(error, TargetMoved):
@@ -102,6 +107,7 @@ class TableStanding:
 
     def recovered(self) -> None:
         """Note that the last attempt went well."""
+        self._files_gone = False
         if self.failing is not None:
             get_logger().info("table goes on", table=str(self.table), after=self.failing)
             self.failing = None
@@ -150,12 +156,15 @@ class TableStanding:
         version = self.history.head.number if self.history else 0
         ends = self.progress.offsets if self.progress else {}
         place, text = str(told.position), told.text
-        doubt = Doubt(kind=told.effect, id=0, version=version, ends=ends, at=place, statement=text)
+        self._note_doubt(Doubt(kind=told.effect, id=0, version=version, ends=ends, at=place, statement=text))
+
+    def _note_doubt(self, doubt: Doubt) -> None:
+        """Keep what is in doubt, and say so, unless it is known: it is told again after a start."""
         if any(known.key == doubt.key for known in self._doubts):
-            return  # told again after a start; a resync may have ended it since
+            return
         self._doubts = doubts_with(self._doubts, [doubt])
         self._state.save_doubts(self.table, self._doubts)
-        get_logger().warning("rows in doubt", table=str(self.table), why=doubt.reason)
+        get_logger().warning("values in doubt", table=str(self.table), why=doubt.reason)
         self.save_status()
 
     def _warn_of_replaced_null(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -39,6 +40,8 @@ from cdc_sync.write import write_range
 from cdc_sync.writeplan import Outcome, WritePlan, converters_for
 
 _RACES = 10
+_LOOK_EVERY = 60.0
+"""Seconds between two looks at the target's columns."""
 
 
 class TableSync(TableDropping):
@@ -53,6 +56,7 @@ class TableSync(TableDropping):
         self._is_read = False
         self._is_of_another_kind = False
         self._keeps_unchanged = False
+        self._next_look = 0.0
         self._numbers = False
         # The last event that was read of each partition.
         self._last: dict[tuple[str, int], Source] = {}
@@ -92,8 +96,10 @@ class TableSync(TableDropping):
             mode = mode_remedy(state.mode, self._mode)
             other = self._other_regime(state) if mode is None else Pause(reason=mode[0], remedy=mode[1])
             self._is_of_another_kind = other is not None
-            if other is not None:
-                self.refuse(other)
+            stop = other or self._look_at_columns(state)
+            self._next_look = time.monotonic() + _LOOK_EVERY
+            if stop is not None:
+                self.refuse(stop)
         if self.rollback is not None:
             self.refuse(rolled_back(self.table, self.rollback.version))
         if self.regime_asked is not None:
@@ -550,7 +556,20 @@ class TableSync(TableDropping):
             columns_since=self._columns_since(self.history),
         )
 
+    def _has_its_columns(self) -> bool:
+        """Look once in a while whether somebody altered the target, and pause if so; writes tell only of some of it."""
+        if time.monotonic() < self._next_look:
+            return True
+        self._next_look = time.monotonic() + _LOOK_EVERY
+        state = self._context.target.state(self.route.target)
+        stop = None if state is None else self._look_at_columns(state)
+        if stop is not None:
+            self.refuse(stop)
+        return stop is None
+
     def _write(self, plan: WritePlan) -> bool:
+        if not self._has_its_columns():
+            return True
         outcome: Outcome = write_range(self._context, plan)
         if outcome.progress is None:
             return False

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetMoved
+from cdc_sync.migrate.altered import HeldColumns
 from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution
 from cdc_sync.migrate.migration import Backfill, Migration
 from cdc_sync.migrate.modes import Mode
@@ -39,6 +40,7 @@ class TargetState:
         union: of a table that several source tables share, what is stamped beside the version (`cdc_sync.union`).
         evolution: how columns are found in older files, where the format has more than one way.
         logs: changed rows lie in logs beside the files, which readers have to know.
+        columns: what it has, None where the format knows no column by more than its name.
     """
 
     version: int | None
@@ -52,6 +54,7 @@ class TargetState:
     union: str | None = None
     evolution: SchemaEvolution = "on_write"
     logs: bool = False
+    columns: HeldColumns | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

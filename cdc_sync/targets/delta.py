@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
+from cdc_sync.migrate.altered import HeldColumns
 from cdc_sync.migrate.capabilities import DELTA, Capabilities
 from cdc_sync.migrate.migration import (
     AlterTable,
@@ -44,11 +44,11 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets import delta_upkeep
 from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, check_held, moved
-from cdc_sync.targets.delta_fields import PHYSICAL_NAME, delta_type
+from cdc_sync.targets.delta_fields import COLUMN_ID, PHYSICAL_NAME, delta_type
 from cdc_sync.targets.delta_log import DeltaTable, NumberTaken, forget, there
 from cdc_sync.targets.delta_steps import DeltaSteps, division_of, kept_before, mode_of
 from cdc_sync.targets.dividing import Division
-from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.failures import failure, first_line
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.listing import Listed
@@ -99,6 +99,11 @@ class DeltaTarget:
             partitioning=layout.partitioning,
             partition_by=properties.get(PARTITION_PROPERTY),
             union=properties.get(UNION_PROPERTY),
+            columns=HeldColumns(
+                identity=f"{table.identity(snapshot)} {properties.get(PARTITION_PROPERTY)}",
+                version=int(stamp or 0),
+                numbers={field["name"]: int(field["metadata"].get(COLUMN_ID, 0)) for field in layout.own},
+            ),
         )
 
     def migrate(
@@ -302,4 +307,4 @@ def _telling(verb: str, name: TargetName) -> Iterator[None]:
         said = first_line(error)
         if said.startswith(_CONFLICTS):
             raise moved(name) from error
-        raise TargetError(f"Cannot {verb} {name}: {said}") from error
+        raise failure(f"{verb} {name}", error) from error

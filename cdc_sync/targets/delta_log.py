@@ -101,6 +101,10 @@ class DeltaTable:
         configuration: dict[str, str] = _metadata(snapshot)["configuration"]
         return configuration
 
+    def identity(self, snapshot: Any) -> str:
+        """Return what tells the table from another one that is made at its path."""
+        return str(_metadata(snapshot)["id"])
+
     def fields(self, snapshot: Any) -> list[Field]:
         """Return the columns as `delta_schema` knows them."""
         found: list[Field] = json.loads(_metadata(snapshot)["schemaString"])["fields"]

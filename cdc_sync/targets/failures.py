@@ -1,8 +1,18 @@
-"""What went wrong in the JVM, in one line."""
+"""What went wrong in the JVM, in one line, and as an error of ours."""
 
 from __future__ import annotations
 
+import re
+
 from py4j.protocol import Py4JJavaError
+
+from cdc_sync.errors import FilesGone, TargetError
+
+_GONE = re.compile(
+    r"FileNotFoundException|NoSuchFileException|FILE_NOT_EXIST|FILE_NOT_FOUND|NoSuchKey|File does not exist|"
+    r"NotFoundException: (?:File|Failed to open)|Failed to open input stream for file"
+)
+"""How Hadoop, Java, Spark, Delta, S3 and Iceberg say that a file which is part of a table is not there."""
 
 
 def first_line(error: Exception) -> str:
@@ -13,3 +23,10 @@ def first_line(error: Exception) -> str:
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.toString()).split("\n", 1)[0]
+
+
+def failure(what: str, error: Exception) -> TargetError:
+    """Return the error of something that could not be done, as in "write lake.orders"."""
+    said = first_line(error)
+    text = f"Cannot {what}: {said}"
+    return FilesGone(text) if _GONE.search(said) else TargetError(text)

@@ -46,7 +46,7 @@ from cdc_sync.spark.formats import HUDI_SETTINGS
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.base import Batch, Commit, TargetState
-from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.failures import failure
 from cdc_sync.targets.folder import delete_folder, move_folder
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import anew, field_of, fields_of
@@ -363,7 +363,7 @@ class HudiTarget:
         return self._spark._jvm
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
-        return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
+        return failure(f"{verb} {name}", error)
 
 
 _VERBS: Mapping[type[Step], str] = {

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.errors import TargetError
+from cdc_sync.migrate.altered import HeldColumns
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
 from cdc_sync.migrate.migration import (
     AlterTable,
@@ -42,7 +43,7 @@ from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
 from cdc_sync.targets import iceberg_upkeep
 from cdc_sync.targets.base import Batch, Commit, RowsOf, TargetState, marker_after_join
-from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.failures import failure, first_line
 from cdc_sync.targets.filling import backfill_statement
 from cdc_sync.targets.iceberg_change import Change
 from cdc_sync.targets.iceberg_creation import create_table
@@ -107,6 +108,11 @@ class IcebergTarget:
             partitioning=partitioning_of(table),
             partition_by=table.properties().get(PARTITION_PROPERTY),
             union=table.properties().get(UNION_PROPERTY),
+            columns=HeldColumns(
+                identity=f"{table.uuid()} {table.properties().get(PARTITION_PROPERTY)}",
+                version=int(stamp or 0),
+                numbers={field.name(): int(field.fieldId()) for field in table.schema().columns()},
+            ),
         )
 
     def migrate(
@@ -358,7 +364,7 @@ class IcebergTarget:
         return ".".join(quoted(part) for part in (self._catalog_name, *held_parts(name, ICEBERG.tables)))
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
-        return TargetError(f"Cannot {verb} {name}: {first_line(error)}")
+        return failure(f"{verb} {name}", error)
 
 
 def _is_stamped(table: Any, migration: Migration) -> bool:

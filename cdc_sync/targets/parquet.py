@@ -40,7 +40,7 @@ from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.base import Batch, Commit, TargetState, check_held, marker_after_join
-from cdc_sync.targets.failures import first_line
+from cdc_sync.targets.failures import failure, first_line
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Metastore
 from cdc_sync.targets.parquet_partitions import divided_by, still_divided
@@ -303,7 +303,7 @@ def _telling(verb: str, name: TargetName) -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        raise TargetError(f"Cannot {verb} {name}: {first_line(error)}") from error
+        raise failure(f"{verb} {name}", error) from error
 
 
 def _present(table: ParquetTable) -> Snapshot:

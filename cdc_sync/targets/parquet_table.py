@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from structlog import get_logger
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import FilesGone, TargetError
 from cdc_sync.naming import TargetName
 from cdc_sync.targets.base import moved
 from cdc_sync.targets.claims import Claims
@@ -131,16 +131,27 @@ class ParquetTable:
 
         Args:
             only: the partitions to read, those that there are of them; None stands for all.
+
+        Raises:
+            FilesGone: if some of its files are not there; Spark would read the rest.
         """
         stamp = snapshot.stamp
         if not stamp.keys:
+            self._check_files(snapshot.location, self._files.size(snapshot.location), stamp.size)
             return self._spark.read.schema(stamp.struct).parquet(snapshot.location)
         read = [it for it in stamp.partitions if only is None or it.values in only]
         if not read:
             return self._spark.createDataFrame([], stamp.struct)
+        for it in read:
+            folder = f"{snapshot.folder}/{it.folder}"
+            self._check_files(folder, sum(self._files.sizes(folder).values()), it.size)
         # Nothing is read out of the names of folders: all that is of the table stands in its files.
         reader = self._spark.read.schema(stamp.struct).option("recursiveFileLookup", True)
         return reader.parquet(*(f"{snapshot.folder}/{it.folder}" for it in read))
+
+    def _check_files(self, folder: str, found: int, written: int) -> None:
+        if found < written:
+            raise FilesGone(f"Cannot read {self.name}: {found} of {written} bytes of its files are there in {folder}")
 
     def lineage(self, now: Snapshot) -> Lineage:
         """Return the states that can be read, newest first."""

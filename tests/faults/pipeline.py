@@ -157,6 +157,12 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         return [parse_progress(str(marker)).offsets[table.topic] for marker in markers]
 
 
+def writable(lake: Pipeline) -> SqlCatalog:
+    """Return the catalogue as somebody else writes to it."""
+    uri = f"sqlite:///{lake.config.target.catalog.warehouse}/catalog.db"
+    return SqlCatalog(lake.config.target.catalog.name, uri=uri, init_catalog_tables="false", schema_version="v1")
+
+
 def files(folder: Path) -> dict[str, bytes]:
     """All files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -19,7 +19,7 @@ from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.lost import LostCalls
-from tests.faults.pipeline import Pipeline, assert_equal, files
+from tests.faults.pipeline import Pipeline, assert_equal, files, writable
 from tests.faults.told import ToldTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
@@ -66,11 +66,6 @@ def catalogue(lake: Pipeline) -> SqlCatalog:
     settings = lake.config.target.catalog
     uri = Lake(name=settings.name, service=settings.service or "").uri
     return SqlCatalog(settings.name, uri=uri, init_catalog_tables="false", schema_version="v1")
-
-
-def writable(lake: Pipeline) -> SqlCatalog:
-    uri = f"sqlite:///{lake.config.target.catalog.warehouse}/catalog.db"
-    return SqlCatalog(lake.config.target.catalog.name, uri=uri, init_catalog_tables="false", schema_version="v1")
 
 
 def names(lake: Pipeline) -> list[str]:

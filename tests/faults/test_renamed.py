@@ -14,8 +14,8 @@ from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.lost import LostCalls
-from tests.faults.pipeline import Pipeline, assert_equal, files
-from tests.faults.test_dropped import names, writable
+from tests.faults.pipeline import Pipeline, assert_equal, files, writable
+from tests.faults.test_dropped import names
 from tests.faults.told import ToldTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]

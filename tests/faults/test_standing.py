@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cdc_sync.errors import FilesGone, TargetError
 from cdc_sync.evidence.column_log import Unlogged
 from cdc_sync.progress import Progress
 from cdc_sync.replacednulls import ONGOING
@@ -67,3 +68,20 @@ def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_r
     assert len(status()) == 2
     follows = Unlogged(position=position, table=table.id, effect="follow", text="on delete cascade")
     assert "may change or go without an event" in status(follows)[-1]
+
+
+def test_files_that_are_gone_pause_a_table_once_they_were_looked_for_twice(tmp_path: Path) -> None:
+    table = Table()
+    table.row()
+    standing = TableStanding(StateStore(str(tmp_path), create=True), replace(ROUTE, table=table.id))
+    gone = FilesGone("Cannot write lake.t: File does not exist: a.parquet")
+    standing.fail(gone)
+    assert standing.pause is None, "they may come back, or the store is slow to show them"
+    standing.recovered()
+    standing.fail(gone)
+    standing.fail(TargetError("something else"))
+    standing.fail(gone)
+    assert standing.pause is None
+    standing.fail(gone)
+    assert standing.pause is not None
+    assert standing.pause.reason == f"files that belong to the target were deleted: {gone}"

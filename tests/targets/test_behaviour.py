@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from pyspark.sql import functions as F
 
-from cdc_sync.errors import TargetError
+from cdc_sync.errors import FilesGone, TargetError
 from cdc_sync.history.joined import Joined
-from cdc_sync.migrate.capabilities import can_change_in_place
+from cdc_sync.migrate.capabilities import MEMORY, can_change_in_place
 from cdc_sync.migrate.migration import AlterTable, Backfill, Migration, RewriteTable, migration
 from cdc_sync.migrate.typechange import rewrites
 from cdc_sync.naming import TargetName
@@ -141,6 +143,21 @@ def test_a_table_that_was_never_written_can_be_truncated(lake: Lake) -> None:
     state = lake.target.state(lake.name)
     assert state is not None
     assert (lake.rows(), state.progress) == ([], PROGRESS)
+
+
+def test_a_file_that_is_gone_is_named_and_nothing_is_written(lake: Lake) -> None:
+    if lake.target.capabilities == MEMORY or isinstance(lake.target, HudiTarget):
+        pytest.skip("it has no files, or finds them by what lies in its folders")
+    lake.create(BEFORE)
+    lake.write(BEFORE, [ROW, {"id": 2}], progress=PROGRESS)
+    rows = lake.target.read(lake.name, BEFORE, [1])
+    for (uri,) in rows.select(F.input_file_name()).distinct().collect():
+        Path(unquote(urlsplit(uri).path)).unlink()
+    with pytest.raises(FilesGone, match=r"Cannot (write|read) "):
+        lake.write(BEFORE, [{"id": 1, "a": 11, "created": False}], progress=replace(PROGRESS, version=2))
+    state = lake.target.state(lake.name)
+    assert state is not None
+    assert state.progress == PROGRESS
 
 
 def test_a_dropped_table_is_gone_and_another_one_may_have_its_name(lake: Lake) -> None:
