@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from cdc_sync.errors import HistoryError
 from cdc_sync.progress import with_number_keys
 
-Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone", "replaced"]
+Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone", "replaced", "overflown"]
 
 TEXTS: Final[Mapping[Kind, str]] = {
     "unsent": "an update shows NULL in it, which may be a large value that did not change: the connector has no "
@@ -22,6 +22,8 @@ TEXTS: Final[Mapping[Kind, str]] = {
     "is about is still there",
     "replaced": "somebody dropped the target's column and added another one under its name, in which rows of before "
     "read NULL",
+    "overflown": "numbers in it are unsigned at the source, and those above 2^63-1 arrive as negative ones; set "
+    "bigint.unsigned.handling.mode=precise in the connector",
     "rows": "a statement took rows away, or brought some, without an event for each",
     "undone": "the connector did not take up a statement as it is meant, and reads later rows into other columns; have "
     "it read the table's structure anew (snapshot.mode: recovery), then snapshot the table",

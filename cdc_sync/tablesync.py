@@ -233,9 +233,7 @@ class TableSync(TableDropping):
         assert self.history is not None
         if any(self._may_begin_anew(item) for item in ranges):
             return False
-        plan = self._write_plan(
-            ranges, exact=False, converters=converters_for(self.history, self.route, self._known(self._current))
-        )
+        plan = self._write_plan(ranges, exact=False, converters=self._converters_for(self._current))
         with self._context.codegen.of_rows(self._rows_with(ranges)):
             return self._write(plan)
 
@@ -422,7 +420,7 @@ class TableSync(TableDropping):
         assert self.history is not None
         shown = self._shown_in(ranges, frozenset(stretch.digest for stretch in stretches))
         mine = shown or self._for_deletes(ranges)
-        converters = converters_for(self.history, self.route, self._known(mine), stretches)
+        converters = self._converters_for(mine, stretches)
         if not ranges or not converters:
             return False
         self._write(self._write_plan(ranges, exact=True, converters=converters))
@@ -478,6 +476,11 @@ class TableSync(TableDropping):
         self.waits_for = stop.table if isinstance(stop, Waiting) else None
         if isinstance(stop, Refusal):
             self.pause = Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka))
+
+    def _converters_for(self, digests: frozenset[str], stretches: Sequence[Stretch] = ()) -> tuple[Converter, ...]:
+        assert self.history is not None
+        logs = self._context.evidence.logs
+        return converters_for(self.history, self.route, self._known(digests), stretches, logs)
 
     def _known(self, digests: frozenset[str]) -> list[KnownSchema]:
         found = [self._context.book.get(digest) for digest in sorted(digests)]

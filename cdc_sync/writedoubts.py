@@ -16,7 +16,7 @@ from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import (
     first_delete_without_row,
 )
-from cdc_sync.spark.unchanged import UNREAD, UNSENT, doubted
+from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT, doubted
 from cdc_sync.writeplan import WritePlan, decoding
 
 
@@ -28,7 +28,8 @@ def doubts_of(
     found = doubted(events, ids)
     unread = found.get(UNREAD, frozenset())
     kept = keeping.kept_in_doubt(events, found.get(UNSENT, ()), exists=exists) if keeping else frozenset()
-    kinds: tuple[tuple[Kind, frozenset[int]], ...] = (("unsent", kept), ("unread", unread))
+    overflown = found.get(OVERFLOWN, frozenset())
+    kinds: tuple[tuple[Kind, frozenset[int]], ...] = (("unsent", kept), ("unread", unread), ("overflown", overflown))
     number, ends = plan.head.number, ends_of(plan)
     return tuple(Doubt(kind=kind, id=id_, version=number, ends=ends) for kind, ids in kinds for id_ in sorted(ids))
 

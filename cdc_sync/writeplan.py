@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.context import Context
-from cdc_sync.debezium.unsent import may_be_in_doubt
+from cdc_sync.debezium.unsent import may_be_in_doubt, unsigned_fields
 from cdc_sync.events import TableId
+from cdc_sync.evidence.column_log import ColumnLog, types_at
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Version
 from cdc_sync.naming import Route
@@ -114,9 +115,18 @@ class Outcome:
 
 
 def converters_for(
-    history: History, route: Route, known: Iterable[KnownSchema], stretches: Sequence[Stretch] = ()
+    history: History,
+    route: Route,
+    known: Iterable[KnownSchema],
+    stretches: Sequence[Stretch] = (),
+    logs: Iterable[ColumnLog] = (),
 ) -> tuple[Converter, ...]:
-    """Build the converters for some schemas of a table, to the head."""
+    """Build the converters for some schemas of a table, to the head.
+
+    Args:
+        logs: what the source says of its columns.
+    """
+    logs = tuple(logs)
     first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
     found = []
     for item in known:
@@ -138,6 +148,7 @@ def converters_for(
                     projection=without_initials(reading.projection) if route.append else reading.projection,
                     from_position=reading.from_position,
                     to_position=reading.to_position,
+                    unsigned=unsigned_fields(item.schema, types_at(logs, history.table, at)),
                 )
             )
     return tuple(found)

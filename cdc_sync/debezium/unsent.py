@@ -8,9 +8,13 @@ placeholder in its place for texts, bytes, JSON, hstore, and arrays of `integer`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from cdc_sync.debezium.conversions import EventSchema, WireColumn
 from cdc_sync.debezium.wire import WireBytes, WireDate, WireInteger, WireList, WireStruct, WireText, WireType
 
+_NO_TYPES: Mapping[str, str] = MappingProxyType({})
 _SEMANTICS = ("io.debezium.data.Json", "io.debezium.data.Uuid")
 _TEXTS = ("_text", "_varchar", "text[]", "character varying[]")
 """Source types, in small letters, of arrays of texts that have a placeholder."""
@@ -63,6 +67,26 @@ def may_lose_elements(schema: EventSchema, column: WireColumn) -> bool:
 def fields_that_lose_elements(schema: EventSchema) -> frozenset[str]:
     """Return the fields of an event's columns in which an array of NULLs may be one of several dimensions."""
     return frozenset(column.field for column in schema.columns if may_lose_elements(schema, column))
+
+
+def unsigned_fields(schema: EventSchema, types: Mapping[str, str] = _NO_TYPES) -> frozenset[str]:
+    """Return the fields of 64 bits whose column is unsigned at the source, where half of its numbers arrive negative.
+
+    That is what `bigint.unsigned.handling.mode=long`, the default, makes of them (Debezium, MySQL and MariaDB).
+
+    Args:
+        types: the source's own types by column, where something but the event tells them.
+    """
+    return frozenset(
+        column.field
+        for column in schema.columns
+        if column.wire == WireInteger(bits=64) and "UNSIGNED" in _source_type(column, types).upper()
+    )
+
+
+def _source_type(column: WireColumn, types: Mapping[str, str]) -> str:
+    told = "" if column.sent is None else column.sent.source
+    return told or types.get(column.name, "")
 
 
 def may_be_in_doubt(schema: EventSchema) -> bool:

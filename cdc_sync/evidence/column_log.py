@@ -256,6 +256,12 @@ class ColumnLog:
         return tuple(structure for structure in self.of(table) if after < structure.position <= upto)
 
 
+def types_at(logs: Iterable[ColumnLog], table: TableId, position: SourcePosition) -> dict[str, str]:
+    """Return the source's own types of a table's columns at a position, by name, as far as any log tells."""
+    found = (log.at(table, position) for log in logs)
+    return {column.name: column.type for structure in found if structure is not None for column in structure.columns}
+
+
 def structures_behind(
     logs: Iterable[ColumnLog], table: TableId, position: SourcePosition | None
 ) -> tuple[SourcePosition, ...]:

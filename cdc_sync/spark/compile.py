@@ -63,12 +63,13 @@ from cdc_sync.spark.problems import (
     UNKNOWN_SCHEMA,
     becomes_null_of,
     may_name_another_row_of,
+    of_doubts,
     problem_of,
     whole_before_of,
 )
 from cdc_sync.spark.recognise import is_key_update, matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
-from cdc_sync.spark.unchanged import UNREAD, UNSENT
+from cdc_sync.spark.unchanged import DOUBTS
 
 
 def convert(
@@ -295,7 +296,7 @@ class _Compiler:
         nothing = F.lit(None).cast("string")
         if not isinstance(entry, FromColumn):
             return nothing
-        told = ((found.unsent(entry.name), UNSENT), (found.loses_elements(entry.name), UNREAD))
+        told = ((of(entry.name), doubt) for of, doubt in zip(of_doubts(found), DOUBTS, strict=True))
         branches = [(condition, F.lit(text)) for condition, text in told if condition is not None]
         return first_of(branches) if branches else nothing
 
@@ -372,11 +373,11 @@ def doubtful(converters: Iterable[Converter], head: InternalSchema, decoding: De
     """Return the ids of head columns whose values some converter may find in doubt."""
     found = set()
     for converter in converters:
-        fields = unsent_of(converter, decoding) | unread_of(converter, decoding)
+        fields = unsent_of(converter, decoding) | unread_of(converter, decoding) | converter.unsigned
         names = {column.name for column in converter.schema.columns if column.field in fields}
         entries = converter.projection.columns
         found |= {entry.id for entry in entries if isinstance(entry, FromColumn) and entry.name in names}
-    return tuple(column.id for column in head.columns if column.id in found and column.id not in head.primary_key)
+    return tuple(column.id for column in head.columns if column.id in found)
 
 
 def _kept_whole(problem: Column) -> Column:

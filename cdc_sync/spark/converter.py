@@ -27,6 +27,7 @@ class Converter:
         projection: head columns from the event's.
         flattened: which fields are not columns, for events without an envelope.
         decimal_format: how decimals are written in its records, where the format is JSON.
+        unsigned: fields whose column is unsigned at the source, so that a negative number is one that did not fit.
         from_position, to_position: the converter is for events in this half-open range only, where one schema stood
             for different columns at different times; None is unbounded.
     """
@@ -40,6 +41,7 @@ class Converter:
     from_position: SourcePosition | None = None
     to_position: SourcePosition | None = None
     decimal_format: DecimalFormat = "base64"
+    unsigned: frozenset[str] = frozenset()
 
     @property
     def may_make_up_values(self) -> bool:

@@ -278,6 +278,13 @@ class Group:
         nothing = (F.size(raw) > 0) & F.forall(raw, lambda element: element.isNull())
         return F.coalesce(nothing & (self.layout.op() != "d"), F.lit(False))
 
+    def is_overflown(self, name: str) -> Column | None:
+        """Return whether a number is negative that is none at its source, None if that is not known of any."""
+        field = self._fields[name]
+        if not any(field in converter.unsigned for _, converter in self.members):
+            return None
+        return F.coalesce((self.side(field, before=False) < 0) & (self.layout.op() != "d"), F.lit(False))
+
     def _is_update_or(self, key_update: str) -> Column:
         """Return whether an event is an update, or the create of a row that changed its key: those leave values out."""
         op = self.layout.op()

@@ -78,7 +78,7 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
         if found:
             may_leave_out = op.isin("u", "c") if layout.tells_operation else op != "d"
             checks.append((may_leave_out & any_or_false(found), PLACEHOLDER_FOUND))
-        in_doubt = [of(column.name) for column in group.columns.values() for of in (group.unsent, group.loses_elements)]
+        in_doubt = [of(column.name) for column in group.columns.values() for of in of_doubts(group)]
         doubts = [condition for condition in in_doubt if condition is not None]
         if doubts:
             checks.append((any_or_false(doubts), PLACEHOLDER_FOUND))
@@ -90,6 +90,11 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
     checks += _uncast(group, casts)
     checks += [(condition, LOST + name) for name, condition in not_as_declared(group)]
     return first_of((condition, F.lit(text)) for condition, text in checks)
+
+
+def of_doubts(group: Group) -> tuple[Callable[[str], Column | None], ...]:
+    """Return what tells of a column, by its name, whether its value is in doubt; in the order of `unchanged.DOUBTS`."""
+    return group.unsent, group.loses_elements, group.is_overflown
 
 
 def _of_members(group: Group, of: Callable[[Group, Converter], Check], problem: str) -> list[tuple[Column, str]]:

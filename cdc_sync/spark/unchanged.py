@@ -22,8 +22,9 @@ FORGOTTEN = "forgotten"
 RECEIVED_AT = "received_at"
 """Of a carried row: the offset of the create that takes the values over."""
 
-UNSENT, UNREAD = "unsent", "unread"
-"""Doubts of a value: it may be one that did not change and was left out; it may be an array that was not read."""
+DOUBTS = UNSENT, UNREAD, OVERFLOWN = "unsent", "unread", "overflown"
+"""Doubts of a value: it may be one that did not change and was left out; it may be an array that was not read; it is a
+negative number that is none at the source."""
 
 _LAST, _ENDED, _HAS = "last", "ended", "has"
 

@@ -8,7 +8,7 @@ import pytest
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.debezium.conversions import EventSchema, wire_column
-from cdc_sync.debezium.unsent import may_lose_elements, null_may_be_unsent
+from cdc_sync.debezium.unsent import may_lose_elements, null_may_be_unsent, unsigned_fields
 from cdc_sync.testing import BYTES, DATE, FLOAT64, INT16, INT32, INT64, TEXT, array, column, decimal, struct
 
 BOOLEAN = ConnectSchema(type="boolean")
@@ -53,6 +53,26 @@ def test_a_geometry_is_stored_out_of_line_and_has_no_placeholder() -> None:
 @pytest.mark.parametrize(("source", "in_doubt"), [("_TEXT", False), ("_VARCHAR", False), ("_BPCHAR", True), ("", True)])
 def test_the_source_s_type_tells_arrays_of_texts_apart_where_it_is_propagated(source: str, *, in_doubt: bool) -> None:
     assert _in_doubt(array(TEXT), source=source) is in_doubt
+
+
+@pytest.mark.parametrize(
+    ("type_", "propagated", "told", "unsigned"),
+    [
+        (INT64, "BIGINT UNSIGNED", "", True),
+        (INT64, "", "bigint(20) unsigned", True),
+        (INT64, "BIGINT UNSIGNED ZEROFILL", "", True),
+        (INT64, "BIGINT", "bigint unsigned", False),
+        (INT64, "", "bigint", False),
+        (INT64, "", "", False),
+        (INT32, "INT UNSIGNED", "", False),
+        (decimal(20, 0), "BIGINT UNSIGNED", "", False),
+    ],
+)
+def test_numbers_that_are_unsigned_at_the_source_are_known_by_its_type(
+    type_: ConnectSchema, propagated: str, told: str, *, unsigned: bool
+) -> None:
+    schema = _schema(type_, "mysql", propagated)
+    assert unsigned_fields(schema, {"a": told}) == ({"a"} if unsigned else set())
 
 
 def test_an_array_of_nulls_may_be_one_of_several_dimensions() -> None:

@@ -37,7 +37,7 @@ from cdc_sync.spark.problems import (
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
-from cdc_sync.spark.unchanged import UNREAD, UNSENT
+from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT
 from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
 from tests.plan.model import ROUTE, sightings, stretches, topic
 from tests.spark.records import frame, one
@@ -494,6 +494,19 @@ def test_null_in_an_array_without_a_placeholder_is_in_doubt_in_updates(session: 
     at_first = problems(convert(records, all_, head, Decoding(unsent=True)))
     assert at_first == [PLACEHOLDER_FOUND, None if full else PLACEHOLDER_FOUND, None]
     assert problems(convert(records, all_, head, Decoding())) == [None, None, None]
+
+
+def test_a_negative_number_of_an_unsigned_column_is_in_doubt_also_in_a_key(session: SparkSession) -> None:
+    t = table(column("u", INT64), column("n", INT64), key=("u",))
+    t.insert(id=1, u=2**63 - 1, n=-1)
+    t.insert(id=2, u=-1, n=-1)
+    known = history(t)
+    all_ = tuple(replace(item, unsigned=frozenset({"u"})) for item in converters(t, known))
+    rows = frame(session, one(t.records))
+    assert problems(convert(rows, all_, known.head.schema, Decoding())) == [None, PLACEHOLDER_FOUND]
+    rows = rows.withColumn("headers", F.lit(None).cast("array<struct<key:string,value:binary>>"))
+    found = by_offset(convert(rows, all_, known.head.schema, Decoding(keep_unchanged=True)))
+    assert [(row["c2"], row["q2"], row.problem) for row in found] == [(2**63 - 1, None, None), (-1, OVERFLOWN, None)]
 
 
 @pytest.mark.parametrize(
