@@ -259,6 +259,8 @@ class _Play:
         if not wrong:
             return _Cell(fault=fault.name, pipeline=name, word="equal", why=())
         marks = _marks(status)
+        if marks & set(self._sources[fault.source].key(fault.table)):
+            marks |= {"rows"}
         open_ = {column: text for column, text in wrong.items() if not {column, "*"} & marks}
         told = (
             *(f"differs: {column}: {text}" for column, text in wrong.items()),

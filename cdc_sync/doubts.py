@@ -27,7 +27,8 @@ TEXTS: Final[Mapping[Kind, str]] = {
     "rows": "a statement took rows away, or brought some, without an event for each",
     "undone": "the connector did not take up a statement as it is meant, and reads later rows into other columns; have "
     "it read the table's structure anew (snapshot.mode: recovery), then snapshot the table",
-    "unread": "arrays in it hold nothing but NULLs, as the connector shows those of several dimensions",
+    "unread": "the connector does not read some of its values: arrays of several dimensions hold only NULLs, and "
+    "of the type `name` it reads none behind the snapshot",
 }
 """What `status` says of each kind."""
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.context import Context
-from cdc_sync.debezium.unsent import may_be_in_doubt, unsigned_fields
+from cdc_sync.debezium.unsent import may_be_in_doubt, unread_fields, unsigned_fields
 from cdc_sync.events import TableId
 from cdc_sync.evidence.column_log import ColumnLog, types_at
 from cdc_sync.history.history import History
@@ -137,6 +137,7 @@ def converters_for(
         if not schema.key and history.head.schema.primary_key:
             continue  # a truncate has no key
         at = first_seen.get(item.digest, history.head.position)
+        types = types_at(logs, history.table, at)
         for reading in readings(history, item.schema, item.fingerprint, at):
             found.append(
                 Converter(
@@ -148,7 +149,8 @@ def converters_for(
                     projection=without_initials(reading.projection) if route.append else reading.projection,
                     from_position=reading.from_position,
                     to_position=reading.to_position,
-                    unsigned=unsigned_fields(item.schema, types_at(logs, history.table, at)),
+                    unsigned=unsigned_fields(item.schema, types),
+                    unread=unread_fields(item.schema, types),
                 )
             )
     return tuple(found)
@@ -186,5 +188,6 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
         began=context.began.get(plan.table, ()),
         tell_made_up=plan.looks_for_deleted if plan.is_by_record_key else None,
-        unsent=found.unsent and any(may_be_in_doubt(converter.schema) for converter in plan.converters),
+        unsent=found.unsent
+        and any(converter.unread or may_be_in_doubt(converter.schema) for converter in plan.converters),
     )

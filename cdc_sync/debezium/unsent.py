@@ -84,6 +84,15 @@ def unsigned_fields(schema: EventSchema, types: Mapping[str, str] = _NO_TYPES) -
     )
 
 
+def unread_fields(schema: EventSchema, types: Mapping[str, str] = _NO_TYPES) -> frozenset[str]:
+    """Return the fields that the stream always shows as NULL: those of Postgres' type `name`; snapshots have values.
+
+    Args:
+        types: as for `unsigned_fields`.
+    """
+    return frozenset(column.field for column in schema.columns if _source_type(column, types).lower() == "name")
+
+
 def _source_type(column: WireColumn, types: Mapping[str, str]) -> str:
     told = "" if column.sent is None else column.sent.source
     return told or types.get(column.name, "")

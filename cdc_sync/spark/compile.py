@@ -373,7 +373,8 @@ def doubtful(converters: Iterable[Converter], head: InternalSchema, decoding: De
     """Return the ids of head columns whose values some converter may find in doubt."""
     found = set()
     for converter in converters:
-        fields = unsent_of(converter, decoding) | unread_of(converter, decoding) | converter.unsigned
+        fields = unsent_of(converter, decoding) | unread_of(converter, decoding)
+        fields |= converter.unsigned | converter.unread
         names = {column.name for column in converter.schema.columns if column.field in fields}
         entries = converter.projection.columns
         found |= {entry.id for entry in entries if isinstance(entry, FromColumn) and entry.name in names}

@@ -28,6 +28,7 @@ class Converter:
         flattened: which fields are not columns, for events without an envelope.
         decimal_format: how decimals are written in its records, where the format is JSON.
         unsigned: fields whose column is unsigned at the source, so that a negative number is one that did not fit.
+        unread: fields that the connector always shows as NULL where it reads the source's log.
         from_position, to_position: the converter is for events in this half-open range only, where one schema stood
             for different columns at different times; None is unbounded.
     """
@@ -42,6 +43,7 @@ class Converter:
     to_position: SourcePosition | None = None
     decimal_format: DecimalFormat = "base64"
     unsigned: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
 
     @property
     def may_make_up_values(self) -> bool:

@@ -269,9 +269,14 @@ class Group:
         is_null, of_update = self.side(field, before=False).isNull(), self._is_update_or(IS_KEY_UPDATE)
         return F.coalesce(is_null & of_update & ~self._has_whole_before(), F.lit(False))
 
-    def loses_elements(self, name: str) -> Column | None:
-        """Return whether an array of nothing but NULLs may be one that the connector did not read, None if never."""
+    def is_unread(self, name: str) -> Column | None:
+        """Return whether the connector may not have read a value, None if it always does.
+
+        An array of several dimensions is one of nothing but NULLs then.
+        """
         field = self._fields[name]
+        if any(field in converter.unread for _, converter in self.members):
+            return F.coalesce(self.side(field, before=False).isNull() & (self.layout.op() == "c"), F.lit(False))
         if not any(field in unread_of(converter, self.decoding) for _, converter in self.members):
             return None
         raw = self.side(field, before=False)
@@ -401,7 +406,7 @@ class Group:
 
 def unsent_of(converter: Converter, decoding: Decoding) -> frozenset[str]:
     """Return the fields in which a NULL may stand for an unchanged value, as far as that is asked for."""
-    return unsent_fields(converter.schema) if decoding.unsent else frozenset()
+    return unsent_fields(converter.schema) | converter.unread if decoding.unsent else frozenset()
 
 
 def unread_of(converter: Converter, decoding: Decoding) -> frozenset[str]:

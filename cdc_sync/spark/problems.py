@@ -94,7 +94,7 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
 
 def of_doubts(group: Group) -> tuple[Callable[[str], Column | None], ...]:
     """Return what tells of a column, by its name, whether its value is in doubt; in the order of `unchanged.DOUBTS`."""
-    return group.unsent, group.loses_elements, group.is_overflown
+    return group.unsent, group.is_unread, group.is_overflown
 
 
 def _of_members(group: Group, of: Callable[[Group, Converter], Check], problem: str) -> list[tuple[Column, str]]:

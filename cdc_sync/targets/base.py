@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -54,7 +54,7 @@ class TargetState:
     union: str | None = None
     evolution: SchemaEvolution = "on_write"
     logs: bool = False
-    columns: HeldColumns | None = None
+    columns: HeldColumns | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import pytest
 
 from cdc_sync.debezium.connect import ConnectSchema
 from cdc_sync.debezium.conversions import EventSchema, wire_column
-from cdc_sync.debezium.unsent import may_lose_elements, null_may_be_unsent, unsigned_fields
+from cdc_sync.debezium.unsent import may_lose_elements, null_may_be_unsent, unread_fields, unsigned_fields
 from cdc_sync.testing import BYTES, DATE, FLOAT64, INT16, INT32, INT64, TEXT, array, column, decimal, struct
 
 BOOLEAN = ConnectSchema(type="boolean")
@@ -73,6 +73,12 @@ def test_numbers_that_are_unsigned_at_the_source_are_known_by_its_type(
 ) -> None:
     schema = _schema(type_, "mysql", propagated)
     assert unsigned_fields(schema, {"a": told}) == ({"a"} if unsigned else set())
+
+
+def test_columns_of_the_type_name_are_known_by_the_source_s_type() -> None:
+    assert unread_fields(_schema(TEXT, "postgresql", "NAME")) == {"a"}
+    assert unread_fields(_schema(TEXT, "postgresql"), {"a": "name"}) == {"a"}
+    assert unread_fields(_schema(TEXT, "postgresql"), {"a": "text"}) == set()
 
 
 def test_an_array_of_nulls_may_be_one_of_several_dimensions() -> None:

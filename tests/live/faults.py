@@ -176,6 +176,24 @@ FAULTS = (
         ),
     ),
     Fault(
+        table="inv.an",
+        before=(
+            "create table inv.an(id int primary key, v text, s text[], n numeric(9,1)[], g int[], e int[][])",
+            "alter table inv.an alter s set storage external, alter n set storage external",
+            "insert into inv.an select 1, 'a', (select array_agg(i::text) from generate_series(1,2500) i),"
+            " (select array_agg(i::numeric(9,1)) from generate_series(1,2500) i), '{1}', '{{1,2},{3,4}}'",
+        ),
+        between=(
+            "update inv.an set v='b' where id=1",
+            "insert into inv.an values (2, 'c', '{x}', '{1}', '{2}', '{{5}}')",
+        ),
+    ),
+    Fault(
+        table="inv.nm",
+        before=("create table inv.nm(id int primary key, n name, v text)", "insert into inv.nm values (1,'one','a')"),
+        between=("insert into inv.nm values (2,'two','b')", "update inv.nm set v='c' where id=1"),
+    ),
+    Fault(
         table="aa.t",
         source="early",
         before=("create table aa.t(id int primary key, x text)", "insert into aa.t values (1,'one')"),
@@ -235,6 +253,15 @@ FAULTS = (
             "alter table shop.mv add column u bigint unsigned default 18446744073709551615",
             "insert into shop.mv(id) values (2)",
         ),
+    ),
+    Fault(
+        table="shop.ub",
+        source="maria",
+        before=(
+            "create table shop.ub(id bigint unsigned primary key, u bigint unsigned, v text)",
+            "insert into shop.ub values (1, 18446744073709551615, 'a')",
+        ),
+        between=("insert into shop.ub values (9223372036854775809, 2, 'b')",),
     ),
     Fault(
         table="shop.nr",

@@ -496,6 +496,21 @@ def test_null_in_an_array_without_a_placeholder_is_in_doubt_in_updates(session: 
     assert problems(convert(records, all_, head, Decoding())) == [None, None, None]
 
 
+def test_a_column_that_the_stream_never_shows_is_kept_by_updates_and_in_doubt_in_new_rows(
+    session: SparkSession,
+) -> None:
+    t = table(column("n", TEXT))
+    t.insert(id=1)
+    t.update({"id": 1}, n=None)
+    t.insert(id=2, n="from a snapshot")
+    known = history(t)
+    all_ = tuple(replace(item, unread=frozenset({"n"})) for item in converters(t, known))
+    headers = F.array(F.struct(F.lit("trace").alias("key"), F.lit(b"").alias("value")))
+    rows = frame(session, one(t.records)).withColumn("headers", headers)
+    found = by_offset(convert(rows, all_, known.head.schema, Decoding(keep_unchanged=True, unsent=True)))
+    assert [(row["u2"], row["q2"]) for row in found] == [(False, UNREAD), (True, UNSENT), (False, None)]
+
+
 def test_a_negative_number_of_an_unsigned_column_is_in_doubt_also_in_a_key(session: SparkSession) -> None:
     t = table(column("u", INT64), column("n", INT64), key=("u",))
     t.insert(id=1, u=2**63 - 1, n=-1)
