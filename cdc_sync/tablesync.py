@@ -220,6 +220,11 @@ class TableSync(TableDropping):
         return digest in self._current
 
     @property
+    def has_key(self) -> bool:
+        """Whether its rows are known to be found by a key."""
+        return self.history is not None and bool(self.history.head.schema.primary_key)
+
+    @property
     def knows_any(self) -> bool:
         """Whether it is known how records of the head look."""
         return bool(self._current)

@@ -10,6 +10,7 @@ from structlog import get_logger
 
 from cdc_sync.aside import NOT_READABLE, set_aside, why_not
 from cdc_sync.context import Context
+from cdc_sync.damagedkeys import MOST, neighbours, suspected
 from cdc_sync.debezium.envelope import RecordKind
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
@@ -202,6 +203,7 @@ class TopicSync:
     def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> None:
         found = self._survey(step, active)
         self._account_others(step, found)
+        found = replace(found, stretches=self._without_damaged_keys(step, found.stretches))
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)
@@ -220,6 +222,30 @@ class TopicSync:
                 continue
             self._advance_table(table, step, by_table.get(table_id, []))
         self._account(step)
+
+    def _without_damaged_keys(
+        self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]
+    ) -> tuple[Stretch, ...]:
+        """Set records aside whose key is missing or cannot be read, where they are alone, and return what is left."""
+        known = {stretch.digest: self._context.book.get(stretch.digest) for stretch in stretches}
+        mine = self._tables.of(self._topic)
+        keyed = {table.table for table in mine if table.has_key}
+        declared = {table.table for table in mine if table.route.key is not None or table.route.append}
+        found_schemas = {digest: item for digest, item in known.items() if item is not None}
+        suspects = suspected(stretches, found_schemas, keyed, declared)
+        if not suspects:
+            return stretches
+        records = self._context.read(step)
+        found = offsets_with_digests(records, events_in(self._context, records), sorted(suspects))
+        tables = {stretch.digest: stretch.table for stretch in stretches}
+        damaged: dict[str, list[KafkaPosition]] = {}
+        for place, digest, _ in found:
+            damaged.setdefault(digest, []).append(place)
+        for digest, places in tuple(damaged.items()):
+            if len(places) > MOST or any(digest in neighbours(self._context, at, tables[digest]) for at in places):
+                del damaged[digest]
+        set_aside(self._context, ((at, suspects[digest]) for digest, places in damaged.items() for at in places))
+        return tuple(stretch for stretch in stretches if stretch.digest not in damaged)
 
     def _is_shared(self, found: Survey, by_table: Mapping[TableId, Sequence[Stretch]]) -> bool:
         """Whether flattened events of several tables are mixed: a delete that is a key alone is then nobody's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,58 @@ def test_a_record_without_a_key_among_others_is_met_under_a_declared_key(
     status = lake.statuses()["t"]
     assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@4")
     assert "the records have no key" in str(status.reason)
+
+
+def test_one_record_whose_key_is_missing_or_damaged_is_set_aside(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-one")
+    table = _table(lake)
+    send = _sender(table, produce)
+    send()
+    lake.run()
+
+    def beside(**changes: Any) -> None:
+        (record,) = table.insert(id=99, code="X", v=0)
+        table.records.remove(record)
+        table.rows.pop()
+        produce(table.topic, [replace(record, **changes)])
+
+    beside(key=None)
+    lake.run()  # nothing is behind it yet
+    table.insert(id=5, code="E", v=5)
+    send()
+    beside(key=b"\xffdamaged")
+    table.insert(id=6, code="F", v=6)
+    send()
+    lake.run()
+
+    status = lake.statuses()["t"]
+    assert (status.state, status.version) == ("running", 1)
+    assert [record.reason for record in lake.set_aside()] == [
+        "the key is missing, and records before and behind it have one",
+        "the key cannot be read, and those of records before and behind it can",
+    ]
+    assert_equal(lake, table)
+
+
+def test_keys_that_are_missing_from_there_on_are_a_key_that_was_dropped(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    lake = pipeline("keys-none")
+    table = _table(lake)
+    send = _sender(table, produce)
+    send()
+    lake.run()
+    table.key = ()
+    for number in (5, 6, 7):
+        table.insert(id=number, code="E", v=5)
+        send()
+        lake.run()
+
+    assert lake.statuses()["t"].version == 2
+    assert [record.offset for record in lake.set_aside()] == [4], "the first one could not be told from a damaged one"
+    assert sorted(row["id"] for row in lake.read(table.id).to_pylist()) == [1, 2, 3, 4, 5, 6, 7], (
+        "a start reads it again"
+    )
 
 
 def test_a_delete_of_key_zero_goes_on_once_the_key_is_declared(pipeline: NewPipeline, produce: Produce) -> None:
