@@ -190,6 +190,8 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:
             yield f"{line.table}: warning: {warning}"
+    for source in value.sources:
+        yield f"source {source.name}{'' if source.well else ' is not well'}: {source.text}"
     yield from _evidence_gaps(value)
     yield from _aside(value.quarantine)
     if value.kafka_problem is not None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from cdc_sync.config import Config
 from cdc_sync.config.routes import is_routed
+from cdc_sync.connectors import SourceLine, of_connect, of_heartbeats
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.events import TableId
 from cdc_sync.state import QuarantineCount, StateStore, TableStatus
+
+if TYPE_CHECKING:
+    from cdc_sync.kafka import KafkaClient
 
 _PATIENCE = timedelta(seconds=3)
 """How long Kafka is waited for, once: the status must come when Kafka is the thing that is down."""
@@ -35,12 +40,14 @@ class Status:
 
     Attributes:
         kafka_problem: why lags are not known; None if Kafka answered.
+        sources: the connectors and heartbeats that are configured.
     """
 
     pipeline: str
     tables: tuple[TableLine, ...]
     quarantine: tuple[QuarantineCount, ...]
     kafka_problem: str | None
+    sources: tuple[SourceLine, ...] = ()
 
 
 def overview(config: Config, store: StateStore) -> Status:
@@ -53,7 +60,20 @@ def overview(config: Config, store: StateStore) -> Status:
         tables=tuple(_line(status, lags.get(status.table), unfollowed[status.table]) for status in statuses),
         quarantine=store.quarantine_counts(),
         kafka_problem=problem,
+        sources=_sources(config),
     )
+
+
+def _sources(config: Config) -> tuple[SourceLine, ...]:
+    """Ask after the connectors that are configured, which takes no longer than the patience of each."""
+    connect, heartbeats = config.connector.connect, config.connector.heartbeats
+    lines = () if connect is None else of_connect(connect)
+    if heartbeats is None:
+        return lines
+    try:
+        return (*lines, *of_heartbeats(heartbeats, _client(config)))
+    except CdcSyncError as error:
+        return (*lines, *(SourceLine(name=topic, well=False, text=str(error)) for topic in heartbeats.topics))
 
 
 def why_unfollowed(config: Config, status: TableStatus) -> str | None:
@@ -70,15 +90,21 @@ def _line(status: TableStatus, lag: int | None, unfollowed: str | None) -> Table
     return TableLine(**known, lag=lag, unfollowed=unfollowed)
 
 
-def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
-    from cdc_sync.kafka import KafkaClient, lag
+def _client(config: Config) -> KafkaClient:
+    from cdc_sync.kafka import KafkaClient
 
+    patience = min(config.kafka.request_timeout, _PATIENCE)
+    return KafkaClient(config.kafka.model_copy(update={"request_timeout": patience}), attempts=1)
+
+
+def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
     topics = {topic for status in statuses for topic in status.offsets}
     if not topics:
         return {}, None
-    patience = min(config.kafka.request_timeout, _PATIENCE)
+    from cdc_sync.kafka import lag
+
     try:
-        kafka = KafkaClient(config.kafka.model_copy(update={"request_timeout": patience}), attempts=1)
+        kafka = _client(config)
         ends, beginnings = kafka.ends(topics), kafka.beginnings(topics)
     except CdcSyncError as error:
         return {}, str(error)

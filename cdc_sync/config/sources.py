@@ -162,8 +162,34 @@ class Signals(Section):
     prefix: Text
 
 
+class Connect(Section):
+    """Where Kafka Connect's REST API is."""
+
+    url: Text
+    names: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    timeout: Duration = timedelta(seconds=3)
+
+    @model_validator(mode="after")
+    def _url_is_one(self) -> Connect:
+        if not re.match(r"https?://", self.url):
+            problem("must begin with http:// or https://", "url")
+        if re.search(r"://[^/@]*:[^/@]*@", self.url) and not isinstance(self.url, Secret):
+            problem("holds a password in plain text; write ${env:NAME} or ${file:PATH}", "url")
+        return self
+
+
+class Heartbeats(Section):
+    """The topics that connectors write heartbeats to."""
+
+    topics: Annotated[tuple[Text, ...], Field(min_length=1)]
+    within: Duration = timedelta(minutes=5)
+
+
 class Connector(Section):
     """Settings of the connectors that events do not show, for all topics of the pipeline."""
+
+    connect: Connect | None = None
+    heartbeats: Heartbeats | None = None
 
     signals: Signals | None = None
     signal_table: Text | None = None

@@ -64,6 +64,8 @@ def _validated(model: type[BaseModel]) -> BaseModel | None:
         "Registry": {"url": "http://r:1"},
         "SourceCatalogue": {"dsn": "host=db"},
         "SourceDatabase": {"dsn": "host=db"},
+        "Connect": {"url": "http://c:1"},
+        "Heartbeats": {"topics": ("h",)},
     }
     return None if model is Config else model(**required.get(model.__name__, {}))
 
