@@ -1,8 +1,8 @@
 """DDL texts read into values: what happened to which table and column, or that it was not understood.
 
-sqlglot cuts a text into pieces in the source's dialect. Its parser knows some clauses of ALTER TABLE (CHANGE, MODIFY,
-several at once), and falls back to an opaque command for others: RENAME TABLE, lists of columns in parentheses,
-partitions, MariaDB's IF EXISTS and WAIT. One clause that is not read hides what it does, so all are read here.
+sqlglot cuts a text into pieces in the source's dialect. Its parser (30.30) knows many clauses of ALTER TABLE (CHANGE,
+MODIFY, IF EXISTS, several at once), and refuses others or falls back to an opaque command: RENAME TABLE, lists of
+columns in parentheses, partitions, MariaDB's WAIT. One clause that is not read hides what it does, so all are read here.
 """
 
 from __future__ import annotations
