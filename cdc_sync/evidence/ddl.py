@@ -2,7 +2,7 @@
 
 sqlglot cuts a text into pieces in the source's dialect. Its parser (30.30) knows many clauses of ALTER TABLE (CHANGE,
 MODIFY, IF EXISTS, several at once), and refuses others or falls back to an opaque command: RENAME TABLE, lists of
-columns in parentheses, partitions, MariaDB's WAIT. One clause that is not read hides what it does, so all are read here.
+columns in parentheses, partitions, MariaDB's WAIT. A clause that is not read hides what it does, so all are read here.
 """
 
 from __future__ import annotations
