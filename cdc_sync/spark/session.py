@@ -103,6 +103,8 @@ _REQUIRED = {
     # Asked for members alone that a file is older than, readers give NULL for the struct around them, or lose elements.
     "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Else `${env:…}` and `${system:…}` in the name of a source table or column is replaced where it meets SQL.
+    "spark.sql.variable.substitute": "false",
 }
 
 

@@ -550,7 +550,7 @@ def test_a_name_that_comes_back_does_not_bring_old_values_back(lake: Lake) -> No
 
 
 CRAFTED: dict[str, Callable[[str], str]] = {
-    "quotes": lambda name: f"{name}`\"'; DROP TABLE x; --",
+    "quotes": lambda name: f"{name}`\"'; DROP TABLE x; --${{system:user.name}}",
     "dots and spaces": lambda name: f"{name}.a b.c",
     "letters": lambda name: f"{name}é😀ß",
 }
@@ -559,7 +559,7 @@ CRAFTED: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("craft", CRAFTED.values(), ids=CRAFTED.keys())
 def test_whatever_stands_in_names_is_part_of_the_name(lake: Lake, craft: Callable[[str], str]) -> None:
     lake.name = TargetName(namespace=lake.name.namespace, name=craft(lake.name.name))
-    names = [craft("c"), "select", "`", "a.b", "a", "t.*", "c2", "deleted", "\\", "\n"]
+    names = [craft("c"), "select", "`", "a.b", "a", "t.*", "c2", "deleted", "\\", "\n", "${env:HOME}"]
     if not lake.target.capabilities.columns.folds_case:
         names.append("A")
     columns = [Column(id=id_, name=name, type=STRING) for id_, name in enumerate(names, 1)]
