@@ -10,7 +10,7 @@ from typing import Literal
 from structlog import get_logger
 
 from cdc_sync.config.sources import Evidence
-from cdc_sync.errors import WireError
+from cdc_sync.errors import TransientError, WireError
 from cdc_sync.events import KafkaPosition
 from cdc_sync.evidence.column_log import ColumnLog, Unread
 from cdc_sync.evidence.ddl_log import DdlLog
@@ -138,6 +138,14 @@ class EvidenceTopics:
                 topic.builder.add(logical_message(payload, at))
         except WireError as error:
             get_logger().warning("record of an evidence topic cannot be read", at=str(at), error=str(error))
+        except TransientError:
+            raise
+        except Exception as error:
+            # Whoever writes to the topic must not stop the job; what the record should have said is missing.
+            get_logger().error(
+                "record of an evidence topic cannot be read", at=str(at), error=repr(error), exc_info=error
+            )
+            _gap(topic)
             _gap(topic)
 
 

@@ -40,11 +40,13 @@ def position_of(source: Mapping[str, object]) -> SourcePosition:
             commit = last_commit(source)
             return SourcePosition(kind="postgresql", parts=(lsn if commit is None else commit, lsn))
         case "mysql" | "mariadb":
-            file_number = re.search(r"(\d+)$", str(source.get("file") or ""), re.ASCII)
+            file = source.get("file")
+            digits = re.search(r"(?<!\d)\d{1,19}$", file, re.ASCII) if isinstance(file, str) else None
+            number = None if digits is None else _number(int(digits[0]))
             pos, row = _number(source.get("pos")), _number(source.get("row"))
-            if file_number is None or pos is None:
+            if number is None or pos is None:
                 return NO_POSITION
-            return SourcePosition(kind="binlog", parts=(int(file_number[1]), pos, row or 0))
+            return SourcePosition(kind="binlog", parts=(number, pos, row or 0))
         case _:
             return NO_POSITION
 
@@ -94,8 +96,12 @@ def _of_sequence(source: Mapping[str, object], index: int) -> int | None:
     except (ValueError, RecursionError):
         return None
     part = parts[index] if isinstance(parts, list) and len(parts) > index else None
-    return int(part) if isinstance(part, str) and re.fullmatch(r"\d{1,20}", part, re.ASCII) else None
+    return _number(int(part)) if isinstance(part, str) and re.fullmatch(r"\d{1,20}", part, re.ASCII) else None
+
+
+_LARGEST = 2**63 - 1
+"""What Spark's and the history's numbers hold; no log of a source comes there."""
 
 
 def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST else None

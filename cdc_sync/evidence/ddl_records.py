@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from cdc_sync.debezium.position import position_of
 from cdc_sync.errors import WireError
 from cdc_sync.events import KafkaPosition, TableId
+from cdc_sync.evidence.ddl_statements import shortened
 from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord, TableEntry
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_LARGEST_SIZE = 2**31 - 1
 _ACTIONS = ("CREATE", "ALTER", "DROP")
 
 
@@ -71,9 +73,9 @@ def _table(change: object, kafka: KafkaPosition) -> TableEntry:
     action, id_, table = change.get("type"), change.get("id"), change.get("table")
     named = table_id(id_) if isinstance(id_, str) else None
     if named is None:
-        raise _damaged(kafka, f"{id_!r} is no table")
+        raise _damaged(kafka, f"{_shown(id_)} is no table")
     if action not in _ACTIONS:
-        raise _damaged(kafka, f"{action!r} is no kind of table change")
+        raise _damaged(kafka, f"{_shown(action)} is no kind of table change")
     if table is None:
         if action != "DROP":
             raise _damaged(kafka, f"it does not say the columns of {named}")
@@ -100,17 +102,31 @@ def _column(column: object, table: TableId, kafka: KafkaPosition) -> ColumnEntry
 
 def _type(column: Mapping[str, object]) -> str:
     """Write everything that a column says of its type, so that the text differs whenever the type does."""
-    name, expression = column.get("typeName"), column.get("typeExpression")
-    text = str(name or expression or "")
+    name, expression = (_word(column, part) for part in ("typeName", "typeExpression"))
+    text = name or expression or ""
     if expression is not None and name is not None and expression != name:
         text = f"{name} {expression}"
-    sizes = [str(column[size]) for size in ("length", "scale") if column.get(size) is not None]
+    sizes = [str(size) for part in ("length", "scale") if (size := _size(column, part)) is not None]
     if sizes:
         text += f"({','.join(sizes)})"
     values = column.get("enumValues")
     if isinstance(values, list):
         text += f"({','.join(map(repr, values))})"
     return text
+
+
+def _shown(value: object) -> str:
+    return repr(shortened(value)) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def _word(column: Mapping[str, object], name: str) -> str | None:
+    value = column.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _size(column: Mapping[str, object], name: str) -> int | None:
+    value = column.get(name)
+    return value if isinstance(value, int) and abs(value) <= _LARGEST_SIZE else None
 
 
 def _text(payload: Mapping[str, object], name: str, kafka: KafkaPosition) -> str | None:
