@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from structlog import get_logger
 
 from cdc_sync.aside import NOT_READABLE, set_aside, why_not
 from cdc_sync.context import Context
-from cdc_sync.damagedkeys import MOST, neighbours, suspected
+from cdc_sync.damagedkeys import MOST, beside, suspected
 from cdc_sync.debezium.envelope import RecordKind
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
@@ -29,6 +29,14 @@ _SHARED = Pause(
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",
     remedy="give each table a topic of its own, or do not flatten the events",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """The stretches of a survey without those of damaged keys, and before which places tables are to stop."""
+
+    stretches: tuple[Stretch, ...]
+    ends: Mapping[TableId, Ends] = field(default_factory=dict)
 
 
 class TopicSync:
@@ -203,7 +211,8 @@ class TopicSync:
     def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> None:
         found = self._survey(step, active)
         self._account_others(step, found)
-        found = replace(found, stretches=self._without_damaged_keys(step, found.stretches))
+        keys = self._look_at_keys(step, found.stretches)
+        found = replace(found, stretches=keys.stretches)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
             by_table.setdefault(stretch.table, []).append(stretch)
@@ -220,32 +229,35 @@ class TopicSync:
             if shared:
                 table.refuse(_SHARED)
                 continue
-            self._advance_table(table, step, by_table.get(table_id, []))
+            self._advance_table(table, step, by_table.get(table_id, []), keys.ends.get(table_id, {}))
         self._account(step)
 
-    def _without_damaged_keys(
-        self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]
-    ) -> tuple[Stretch, ...]:
-        """Set records aside whose key is missing or cannot be read, where they are alone, and return what is left."""
-        known = {stretch.digest: self._context.book.get(stretch.digest) for stretch in stretches}
-        mine = self._tables.of(self._topic)
+    def _look_at_keys(self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]) -> _Keys:
+        """Set records aside whose key is damaged; those of which only the next one will tell are left for later."""
+        context, mine = self._context, self._tables.of(self._topic)
+        known = {stretch.digest: item for stretch in stretches if (item := context.book.get(stretch.digest))}
         keyed = {table.table for table in mine if table.has_key}
         declared = {table.table for table in mine if table.route.key is not None or table.route.append}
-        found_schemas = {digest: item for digest, item in known.items() if item is not None}
-        suspects = suspected(stretches, found_schemas, keyed, declared)
+        suspects = suspected(stretches, known, keyed, declared)
         if not suspects:
-            return stretches
-        records = self._context.read(step)
-        found = offsets_with_digests(records, events_in(self._context, records), sorted(suspects))
+            return _Keys(stretches=stretches)
+        records = context.read(step)
         tables = {stretch.digest: stretch.table for stretch in stretches}
-        damaged: dict[str, list[KafkaPosition]] = {}
-        for place, digest, _ in found:
-            damaged.setdefault(digest, []).append(place)
-        for digest, places in tuple(damaged.items()):
-            if len(places) > MOST or any(digest in neighbours(self._context, at, tables[digest]) for at in places):
-                del damaged[digest]
-        set_aside(self._context, ((at, suspects[digest]) for digest, places in damaged.items() for at in places))
-        return tuple(stretch for stretch in stretches if stretch.digest not in damaged)
+        found: dict[str, dict[KafkaPosition, bool | None]] = {}
+        for place, digest, _ in offsets_with_digests(records, events_in(context, records), sorted(suspects)):
+            around = beside(context, place, tables[digest])
+            if around is not None:
+                found.setdefault(digest, {})[place] = around.is_damage(digest)
+        damaged = {
+            digest: places for digest, places in found.items() if False not in places.values() and len(places) <= MOST
+        }
+        ends: dict[TableId, dict[tuple[str, int], int]] = {}
+        for digest, places in damaged.items():
+            set_aside(context, ((at, suspects[digest]) for at, is_damage in places.items() if is_damage))
+            for at in (at for at, is_damage in places.items() if is_damage is None):
+                ends.setdefault(tables[digest], {})[at.topic, at.partition] = at.offset
+        left = tuple(stretch for stretch in stretches if stretch.digest not in damaged or stretch.truncate)
+        return _Keys(stretches=left, ends=ends)
 
     def _is_shared(self, found: Survey, by_table: Mapping[TableId, Sequence[Stretch]]) -> bool:
         """Whether flattened events of several tables are mixed: a delete that is a key alone is then nobody's."""
@@ -306,17 +318,20 @@ class TopicSync:
             if start < ends[partition]
         )
 
-    def _advance_table(self, table: TableSync, step: Sequence[OffsetRange], stretches: Sequence[Stretch]) -> None:
+    def _advance_table(
+        self, table: TableSync, step: Sequence[OffsetRange], stretches: Sequence[Stretch], before: Ends
+    ) -> None:
+        """Bring one table on; what is behind the places that it stops before is read with the next batch."""
         starts = {item.partition: item.start for item in step}
         ends = {(item.topic, item.partition): item.end for item in step}
         try:
             with table.lock:
-                ranges = table.ranges(self._topic, ends)
+                ranges = narrowed(table.ranges(self._topic, ends), ends=before)
                 if any(item.start < starts[item.partition] for item in ranges):
                     return  # found just now, and it has older records: the next step begins at those
                 if table.pause is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
-                if table.waiting is not None:
+                if table.waiting is not None or before:
                     self._failed.add(table.table)  # until the next batch
             table.recovered()
         except TransientError:

@@ -254,7 +254,8 @@ def test_one_record_whose_key_is_missing_or_damaged_is_set_aside(pipeline: NewPi
         produce(table.topic, [replace(record, **changes)])
 
     beside(key=None)
-    lake.run()  # nothing is behind it yet
+    lake.run()
+    assert lake.set_aside() == [], "nothing is behind it yet, and the next record tells"
     table.insert(id=5, code="E", v=5)
     send()
     beside(key=b"\xffdamaged")
@@ -286,10 +287,8 @@ def test_keys_that_are_missing_from_there_on_are_a_key_that_was_dropped(
         lake.run()
 
     assert lake.statuses()["t"].version == 2
-    assert [record.offset for record in lake.set_aside()] == [4], "the first one could not be told from a damaged one"
-    assert sorted(row["id"] for row in lake.read(table.id).to_pylist()) == [1, 2, 3, 4, 5, 6, 7], (
-        "a start reads it again"
-    )
+    assert lake.set_aside() == []
+    assert sorted(row["id"] for row in lake.read(table.id).to_pylist()) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_delete_of_key_zero_goes_on_once_the_key_is_declared(pipeline: NewPipeline, produce: Produce) -> None:
