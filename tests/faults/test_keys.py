@@ -95,14 +95,14 @@ def test_a_key_that_rows_cannot_be_told_apart_by_pauses_the_table(pipeline: NewP
 
 
 @pytest.mark.parametrize("key", [b"", b"7"])
-def test_a_record_whose_key_shows_no_schema_is_not_passed_over(
+def test_records_whose_keys_show_no_schema_are_not_passed_over(
     pipeline: NewPipeline, produce: Produce, key: bytes
 ) -> None:
     lake = pipeline(f"keys-bare{len(key)}")
     table = _table(lake)
     produce(table.topic, table.records)
-    (record,) = table.insert(id=7, code="G", v=7)
-    produce(table.topic, [replace(record, key=key), *table.insert(id=8, code="H", v=8)])
+    without = [replace(record, key=key) for id_ in (7, 8) for record in table.insert(id=id_, code="G", v=7)]
+    produce(table.topic, [*without, *table.insert(id=9, code="H", v=8)])
 
     lake.run()
 
@@ -110,19 +110,6 @@ def test_a_record_whose_key_shows_no_schema_is_not_passed_over(
     assert (status.state, status.paused_at) == ("paused", f"{table.topic}[0]@4")
     assert status.reason is not None
     assert "the record keys carry no schema" in status.reason
-
-
-def test_a_row_written_without_a_key_between_others_with_one_stays(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("keys-between")
-    table = _table(lake)
-    produce(table.topic, table.records)
-    (record,) = table.insert(id=7, code="G", v=7)
-    produce(table.topic, [replace(record, key=None), *table.insert(id=8, code="H", v=8)])
-
-    lake.run()
-
-    assert lake.statuses()["t"].state == "running"
-    assert_equal(lake, table)
 
 
 def test_a_new_column_as_the_key_pauses_where_rows_have_no_value_of_it(pipeline: NewPipeline, produce: Produce) -> None:
