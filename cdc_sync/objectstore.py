@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 from urllib.parse import quote, unquote
 
 import obstore
@@ -13,6 +14,11 @@ from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from cdc_sync.errors import TransientError
 from cdc_sync.events import TableId
+
+_LONGEST = 248
+"""Characters: file systems have names of 255 bytes, of which an ending and a suffix while it is written take some."""
+_DIGEST = "~"
+"""What names begin with that are digests. An encoded name has it too, but has dots between its parts."""
 
 
 def open_store(root: str, *, create: bool) -> ObjectStore:
@@ -39,13 +45,22 @@ def holds_any(root: str) -> bool:
 
 
 def name_of(table: TableId) -> str:
-    """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it."""
+    """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it.
+
+    A name that is longer than a file's may be is a digest, which does not tell the table: what is in the file does.
+    """
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    return ".".join(parts)
+    name = ".".join(parts)
+    return name if len(name) <= _LONGEST else f"{_DIGEST}{sha256(name.encode()).hexdigest()}"
+
+
+def is_digest(name: str) -> bool:
+    """Whether a file's or folder's name is one of a table whose own name is too long."""
+    return name.startswith(_DIGEST) and "." not in name.removesuffix(".json")
 
 
 def table_of(name: str) -> TableId | None:
-    """Return the table whose file or folder is called so, None if it is none of a table."""
+    """Return the table whose file or folder is called so, None if it is none of a table, or a digest."""
     parts = [unquote(part) for part in name.removesuffix(".json").split(".")]
     return TableId(database=parts[0], schema=parts[1], table=parts[2]) if len(parts) == 3 else None
 

@@ -43,7 +43,7 @@ from cdc_sync.evidence.kept import Entry, Kept
 from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
 from cdc_sync.migrate.altered import HeldColumns, parse_held
 from cdc_sync.naming import Decision, Join
-from cdc_sync.objectstore import holds_any, name_of, open_store, table_of
+from cdc_sync.objectstore import holds_any, is_digest, name_of, open_store, table_of
 from cdc_sync.progress import with_number_keys
 from cdc_sync.resync import Mark, Resync, parse_resync
 from cdc_sync.rewritestate import (
@@ -123,6 +123,19 @@ class QuarantineCount:
     records: int
 
 
+class TablesWith:
+    """Some tables, known by the names of their files."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+
+    def __contains__(self, table: TableId) -> bool:
+        return name_of(table) in self._names
+
+
+_UNTOLD = TableId(database="", schema="", table="(a table whose long name its damaged status does not tell)")
+
+
 class StateStore:
     """Status and quarantine of one pipeline. Thread-safe for different tables and partitions.
 
@@ -150,8 +163,10 @@ class StateStore:
 
     def tables(self) -> tuple[TableStatus, ...]:
         """Return the status of every table, ordered by name; one whose file is damaged is failing for that."""
-        found = ((path, table_of(path.split("/")[1])) for path in self._paths("tables") if path.endswith(".json"))
+        paths = [path for path in self._paths("tables") if path.endswith(".json")]
+        found = [(path, table_of(path.split("/")[1])) for path in paths]
         statuses = [self._status_or_why_not(path, table) for path, table in found if table is not None]
+        statuses += [self._status_or_why_not(path, _UNTOLD) for path in paths if is_digest(path.split("/")[1])]
         return tuple(sorted(statuses, key=lambda status: status.table))
 
     def has_status(self, table: TableId) -> bool:
@@ -289,11 +304,9 @@ class StateStore:
         text = self._read(path := _path("regimes", table))
         return None if text is None else parse_regime(_object(text, path), path)
 
-    def tables_with(
-        self, folder: Literal["decisions", "joins", "regimes", "resyncs", "rollbacks"]
-    ) -> frozenset[TableId]:
-        """Return the tables of which there is something in a folder, whether or not it can be read."""
-        return frozenset(filter(None, (table_of(path.split("/")[1]) for path in self._paths(folder))))
+    def tables_with(self, folder: Literal["decisions", "joins", "regimes", "resyncs", "rollbacks"]) -> TablesWith:
+        """Return of which tables there is something in a folder, whether or not it can be read."""
+        return TablesWith(path.split("/")[1].removesuffix(".json") for path in self._paths(folder))
 
     def save_maintained(self, table: TableId, at: float) -> None:
         """Keep when a table was maintained, in seconds since the epoch."""

@@ -27,7 +27,7 @@ from cdc_sync.errors import HistoryError, TransientError, VersionExists
 from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.history.history import History
 from cdc_sync.history.revision import Former, Version
-from cdc_sync.objectstore import name_of, open_store, table_of
+from cdc_sync.objectstore import is_digest, name_of, open_store, table_of
 from cdc_sync.schema import serde
 
 T = TypeVar("T")
@@ -45,7 +45,10 @@ class HistoryStore:
     def tables(self) -> tuple[TableId, ...]:
         """Return every table with a recorded version, ordered."""
         store = self._open(create=False)
-        found = {table_of(path.split("/")[0]) for path in self._asked(lambda: _listed(store))}
+        paths = self._asked(lambda: _listed(store))
+        found = {table_of(path.split("/")[0]) for path in paths}
+        firsts = (path for path in paths if is_digest(path.split("/")[0]) and path.endswith(f"/{_FIRST}"))
+        found |= {self._version(store, path).table for path in firsts}
         return tuple(sorted(table for table in found if table is not None))
 
     def load(self, table: TableId) -> History:
@@ -140,6 +143,9 @@ def _read(store: ObjectStore, path: str) -> str | None:
         return bytes(obstore.get(store, path).bytes()).decode()
     except (FileNotFoundError, NotFoundError):
         return None
+
+
+_FIRST = "000001.json"
 
 
 def _path(table: TableId, number: int) -> str:

@@ -24,6 +24,9 @@ ODD_TABLES = (
     TableId(database="shop", schema="Odd.Schema", table='Täble/é %2E "x"'),
     TableId(database="shop", schema="Odd", table="Schema.T"),
     TableId(database="..", schema=".", table="*?<>|"),
+    TableId(database="inv", schema="ю" * 31, table="ж" * 31),
+    TableId(database="inv", schema="ю" * 31, table="ж" * 30 + "ы"),
+    TableId(database="😀" * 64, schema="", table="~" * 300),
 )
 
 
