@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from cdc_sync.spark.rules import rules_left_out
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable: set where `spark-submit` started the JVM and then this process."""
+_NO_MASTER = "local[*]"
+"""What PySpark takes where nothing is said."""
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 _AVRO_LIMITS = ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
 _LEAST_AVRO_LIMIT = 16 * 1024 * 1024
@@ -51,12 +54,27 @@ def build_session(config: Config) -> SparkSession:
 
 def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration's settings, those the job relies on, and defaults where nothing is `given`."""
-    defaults = {key: value for key, value in _defaults(config.target).items() if key not in given}
+    master = config.spark.conf.get("spark.master") or config.spark.master or given.get("spark.master", _NO_MASTER)
+    defaults = {key: value for key, value in (_defaults(config.target) | closed(master)).items() if key not in given}
     settings = defaults | format_settings(config.target) | _connectors(config) | dict(config.spark.conf)
     # Executors have JVMs of their own, whatever else they are started with.
     limits = " ".join(f"-D{name}={limit}" for name, limit in _avro_limits(config).items())
     started_with = settings.get(_EXECUTOR_OPTIONS, given.get(_EXECUTOR_OPTIONS, ""))
     return settings | {_EXECUTOR_OPTIONS: f"{started_with} {limits}".strip()}
+
+
+def closed(master: str) -> dict[str, str]:
+    """Return the settings that keep strangers off the ports that Spark listens on.
+
+    Where Spark makes a secret by itself, whoever connects has to know it; a job in one process listens to itself only.
+    Elsewhere a secret has to be given to all, which the operator does. Source: Spark, `SecurityManager.initializeAuth`.
+    """
+    if re.fullmatch(r"local(\[.*\])?", master):
+        here = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        return {**here, "spark.authenticate": "true"}
+    if master == "yarn" or master.startswith("k8s"):
+        return {"spark.authenticate": "true"}
+    return {}
 
 
 def _avro_limits(config: Config) -> dict[str, int]:

@@ -1,0 +1,42 @@
+"""The session keeps strangers off: what it listens on, and what it takes names for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdc_sync.spark.session import closed
+
+_LISTENING = "0A"
+_LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]"])
+def test_a_job_in_one_process_listens_to_itself_alone(master: str) -> None:
+    assert closed(master) == {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.authenticate": "true",
+    }
+
+
+def test_on_a_cluster_that_makes_a_secret_strangers_need_it() -> None:
+    for master in ("yarn", "k8s://https://cluster:6443"):
+        assert closed(master) == {"spark.authenticate": "true"}
+    assert closed("spark://master:7077") == {}, "a secret has to be given to all by the operator"
+
+
+@pytest.mark.spark
+def test_no_port_of_the_jvm_is_open_to_others(session: SparkSession) -> None:
+    pid = int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    sockets = {os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir() if path.exists() or path.is_symlink()}
+    open_: list[str] = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == _LISTENING and f"socket:[{inode}]" in sockets and local.split(":")[0] not in _LOOPBACK:
+                open_.append(local)
+    assert open_ == []
