@@ -18,6 +18,7 @@ from cdc_sync.deciding import Words
 from cdc_sync.demo import DemoSource
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.lostjvm import DEAD_JVM, is_of_a_dead_jvm
+from cdc_sync.printable import printable
 from cdc_sync.reports import Plan, RunReport
 from cdc_sync.signals import INTERRUPTED, interruptible
 
@@ -377,7 +378,7 @@ def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], _Resul
             output.show(value, as_json=style.as_json, secrets=secrets)
         return value
     if style.verbose:
-        sys.stderr.write(redact("".join(traceback.format_exception(cause)), secrets))
+        sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
     output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
     raise typer.Exit(exit_code)
 

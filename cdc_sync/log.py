@@ -12,6 +12,7 @@ import structlog
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from cdc_sync.config.secrets import Secret, redact
+from cdc_sync.printable import printable
 
 _EventDict = MutableMapping[str, Any]
 
@@ -35,7 +36,7 @@ def configure(
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             structlog.processors.format_exc_info,
             _redactor(secrets),
-            structlog.processors.JSONRenderer(default=str, ensure_ascii=False) if as_json else _one_line,
+            structlog.processors.JSONRenderer(_json, default=str, ensure_ascii=False) if as_json else _one_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         # stderr is looked up for every logger, because test runners replace it.
@@ -80,7 +81,11 @@ def _one_line(_: Any, __: str, event: _EventDict) -> str:
     """`2026-01-01T00:00:00Z info what happened key=value ...`"""
     head = f"{event.pop('time', '')} {event.pop('level', ''):<7} {event.pop('event', '')}"
     rest = " ".join(f"{key}={_word(value)}" for key, value in event.items())
-    return " ".join(f"{head} {rest}".splitlines()).rstrip()
+    return printable(" ".join(f"{head} {rest}".splitlines()).rstrip(), kept="")
+
+
+def _json(event: object, **settings: Any) -> str:
+    return printable(json.dumps(event, **settings), kept="")
 
 
 def _word(value: object) -> str:

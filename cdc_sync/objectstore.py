@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -33,7 +34,16 @@ def open_store(root: str, *, create: bool) -> ObjectStore:
     folder = unquote(root.removeprefix("file://")) if root.startswith("file://") else root
     if not create and not os.path.isdir(folder):
         return MemoryStore()
+    _make_private(folder)
     return LocalStore(folder, mkdir=True)
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder that is not there its owner's alone, whatever the umask: records that were set aside hold rows."""
+    if folder and not os.path.isdir(folder):
+        _make_private(os.path.dirname(folder))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, mode=0o700)
 
 
 def holds_any(root: str) -> bool:

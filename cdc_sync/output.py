@@ -26,6 +26,7 @@ from cdc_sync.demo.report import DemoReport, parts
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.maintained import PipelineMaintained
 from cdc_sync.overview import Status
+from cdc_sync.printable import printable
 from cdc_sync.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.resync import ResyncAsked, marked
 from cdc_sync.state import QuarantineCount
@@ -48,14 +49,14 @@ def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> N
     console = Console(file=sys.stdout, highlight=False, width=None if terminal else _WIDTH, soft_wrap=not terminal)
     for part in _parts(value, secrets):
         if isinstance(part, str):
-            console.print(Text(redact(part, secrets)))
+            console.print(Text(printable(redact(part, secrets))))
         else:
             console.print(part)
 
 
 def show_error(message: str, exit_code: int, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
     """Print why a command failed: one line on stderr; with JSON one object on stdout, where the result would be."""
-    text = redact(" ".join(message.split()), secrets)
+    text = printable(redact(" ".join(message.split()), secrets))
     if as_json:
         _write_json({"error": text, "exit_code": exit_code})
     else:
@@ -63,7 +64,7 @@ def show_error(message: str, exit_code: int, *, as_json: bool, secrets: Collecti
 
 
 def _write_json(data: object) -> None:
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(printable(json.dumps(data, indent=2, ensure_ascii=False)) + "\n")
 
 
 def jsonable(value: object, secrets: Collection[Secret] = ()) -> Any:
@@ -177,7 +178,7 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
                 counts or "-",
                 *((_evidence(line.evidence),) if told else ()),
             )
-            table.add_row(*(Text(redact(cell, secrets)) for cell in cells))
+            table.add_row(*(Text(printable(redact(cell, secrets))) for cell in cells))
         yield table
     for line in value.tables:
         if line.unfollowed is not None:

@@ -125,3 +125,15 @@ def test_a_failure_that_nobody_thought_of_shows_its_place_once(
     told = [json.loads(line) for line in lines(capsys)]
     assert [line["error"] for line in told] == ["KeyError: 'c6'", "Cannot write", "KeyError: 'c7'"]
     assert ["test_logging.py" in line.get("exception", "") for line in told] == [True, False, True]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nothing_in_a_text_steers_a_terminal(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
+    log.configure(as_json=as_json)
+    name = "evil\x1b[2J\u202egnp\x9b\ud800"
+    structlog.get_logger().warning("table paused", table=name)
+    [line] = lines(capsys)
+    assert line.isprintable()
+    assert "evil\\u001b[2J\\u202egnp\\u009b\\ud800" in line
+    if as_json:
+        assert json.loads(line)["table"] == name
