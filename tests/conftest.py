@@ -157,6 +157,7 @@ spark:
   master: local[2]
   conf:
     spark.driver.memory: 1g
+    spark.hadoop.fs.s3a.secret.key: planted-credential
     spark.driver.extraJavaOptions: '{" ".join(_JAVA)}'
 """
     )

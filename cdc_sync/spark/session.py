@@ -22,6 +22,8 @@ from cdc_sync.spark.rules import rules_left_out
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable: set where `spark-submit` started the JVM and then this process."""
+_AT_START = ("spark.jars", "spark.driver.memory", "spark.driver.extra", "spark.driver.defaultJavaOptions")
+"""What names of settings begin with that tell how to start a JVM."""
 _NO_MASTER = "local[*]"
 """What PySpark takes where nothing is said."""
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
@@ -36,10 +38,12 @@ def build_session(config: Config) -> SparkSession:
         SetupError: if Java or the connectors are missing.
     """
     java_home()
+    settings = _settings(config, given=_submitted())
+    _start_jvm(settings)
     builder = SparkSession.builder.appName(f"cdc_sync {config.pipeline.name}")
     if config.spark.master is not None:
         builder = builder.master(config.spark.master)
-    for key, value in _settings(config, given=_submitted()).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -61,6 +65,18 @@ def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
     limits = " ".join(f"-D{name}={limit}" for name, limit in _avro_limits(config).items())
     started_with = settings.get(_EXECUTOR_OPTIONS, given.get(_EXECUTOR_OPTIONS, ""))
     return settings | {_EXECUTOR_OPTIONS: f"{started_with} {limits}".strip()}
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM with what it needs at its start alone: its command line is for everybody on the machine to read.
+
+    All other settings, credentials among them, go through the gateway once it runs.
+    """
+    if _GATEWAY in os.environ:
+        return
+    at_start = SparkConf(loadDefaults=False)
+    at_start.setAll([(key, value) for key, value in settings.items() if key.startswith(_AT_START)])
+    SparkContext._ensure_initialized(conf=at_start)
 
 
 def closed(master: str) -> dict[str, str]:

@@ -29,9 +29,22 @@ def test_on_a_cluster_that_makes_a_secret_strangers_need_it() -> None:
     assert closed("spark://master:7077") == {}, "a secret has to be given to all by the operator"
 
 
+def pid_of(session: SparkSession) -> int:
+    return int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+
+
+@pytest.mark.spark
+def test_credentials_are_not_on_the_jvm_s_command_line_and_reach_spark_all_the_same(session: SparkSession) -> None:
+    command = Path(f"/proc/{pid_of(session)}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    assert "-Xmx1g" in command
+    assert "planted-credential" not in command
+    hadoop = session._jsparkSession.sparkContext().hadoopConfiguration()
+    assert hadoop.get("fs.s3a.secret.key") == "planted-credential"
+
+
 @pytest.mark.spark
 def test_no_port_of_the_jvm_is_open_to_others(session: SparkSession) -> None:
-    pid = int(session._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    pid = pid_of(session)
     sockets = {os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir() if path.exists() or path.is_symlink()}
     open_: list[str] = []
     for table in ("tcp", "tcp6"):
