@@ -7,16 +7,21 @@ import copy
 import http.client
 import json
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from cdc_sync.errors import ConfigError, RegistryUnavailable
 
 _ACCEPTED = "application/vnd.schemaregistry.v1+json, application/json"
 _LARGEST_ANSWER = 64 * 1024 * 1024
+_AT_ONCE = 64 * 1024
+_TIMEOUTS = 3
+"""As many timeouts a whole answer may take."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _BASIC = "basic.auth.user.info"
 _TOKEN = "bearer.auth.token"
@@ -44,6 +49,19 @@ class NoAnswer(Exception):
     """A failure that may pass; never leaves `cdc_sync.registry`."""
 
 
+class _WithinTheHost(urllib.request.HTTPRedirectHandler):
+    """Follows a redirection to the same host only: what another one answers is not what was configured."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Refuse another host, or the same without encryption."""
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        if after.netloc != before.netloc or (before.scheme == "https" and after.scheme != "https"):
+            raise urllib.error.URLError(f"it redirects to {after.scheme}://{after.netloc}, which is not configured")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 class RegistryHttp:
     """One registry, asked by GET. Thread-safe."""
 
@@ -52,7 +70,7 @@ class RegistryHttp:
 
         Args:
             url: root of the API; may hold user and password.
-            timeout: of each connection and each read.
+            timeout: of each connection and each read; the whole answer may take some times as long.
             properties: of `config.clientnames.REGISTRY`.
 
         Raises:
@@ -64,7 +82,10 @@ class RegistryHttp:
         self._timeout = timeout.total_seconds()
         self._headers = {_HEADERS[name]: f"{value}" for name, value in properties.items() if name in _HEADERS}
         self._login = _login(parts.username, parts.password, properties)
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=_context(properties))]
+        handlers: list[urllib.request.BaseHandler] = [
+            urllib.request.HTTPSHandler(context=_context(properties)),
+            _WithinTheHost(),
+        ]
         if parts.hostname in _LOOPBACK:
             # A proxy configured for the internet must not be asked for this machine.
             handlers.append(urllib.request.ProxyHandler({}))
@@ -99,7 +120,7 @@ class RegistryHttp:
             request.add_unredirected_header("Authorization", self._login)
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
-                data = bytes(answer.read(_LARGEST_ANSWER + 1))
+                data = self._read(answer)
         except urllib.error.HTTPError as error:
             raise self._meaning(path, error) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -108,6 +129,15 @@ class RegistryHttp:
         if len(data) > _LARGEST_ANSWER:
             raise NoAnswer(f"the answer is longer than {_LARGEST_ANSWER} bytes")
         return data
+
+    def _read(self, answer: http.client.HTTPResponse) -> bytes:
+        """Read an answer for no longer than a few timeouts, however slowly it drips, and no more than is used."""
+        until, data = time.monotonic() + _TIMEOUTS * self._timeout, bytearray()
+        while len(data) <= _LARGEST_ANSWER and (part := answer.read1(_AT_ONCE)):
+            data += part
+            if time.monotonic() > until:
+                raise OSError(f"the answer took longer than {_TIMEOUTS * self._timeout:g} s")
+        return bytes(data)
 
     def _meaning(self, path: str, error: urllib.error.HTTPError) -> Exception:
         with error:

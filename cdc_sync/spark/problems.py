@@ -17,7 +17,7 @@ from cdc_sync.spark.decode import becomes_null, does_not_convert
 from cdc_sync.spark.fitting import Casts
 from cdc_sync.spark.groups import FORM, READING, Group
 from cdc_sync.spark.images import Check, key_is_made_up, may_name_another_row, no_image
-from cdc_sync.spark.recognise import is_text
+from cdc_sync.spark.recognise import holds_half_of_a_pair, is_text
 from cdc_sync.spark.types import literal
 
 UNKNOWN_SCHEMA = "unknown_schema"
@@ -37,6 +37,7 @@ NO_ROWS = (UNKNOWN_SCHEMA, TRUNCATE)
 PAUSING = (KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
 """Problems that stop the table; all others set the record aside."""
 MALFORMED = "malformed payload"
+HALF_OF_A_PAIR = "a text holds half of a surrogate pair, which is no character"
 TOO_LARGE = "larger than limits.max_message_bytes"
 UNKNOWN_OPERATION = "unknown operation"
 NO_KEY = "key is null"
@@ -57,6 +58,7 @@ def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequ
     op = layout.op()
     checks: list[tuple[Column, str]] = [
         (layout.malformed(), MALFORMED),
+        *([(holds_half_of_a_pair(group.payload), HALF_OF_A_PAIR)] if group.wire_format == "json" else []),
         (~layout.is_of_table(group.members[0][1].table), UNKNOWN_SCHEMA),
         *((F.col(READING) == index, LOST + name) for index, name in lost.items()),
     ]

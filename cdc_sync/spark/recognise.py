@@ -47,6 +47,17 @@ def is_text(data: Column) -> Column:
     return F.decode(data, "UTF-8").cast("binary") == data
 
 
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HALF_OF_A_PAIR = rf"(?<!\\)(?:\\\\)*(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
+"""In JSON text: one half of a surrogate pair without the other; a backslash that is escaped begins none."""
+
+
+def holds_half_of_a_pair(document: Column) -> Column:
+    """Return whether a JSON text holds half of a surrogate pair, which is no character: the parser makes it a `?`."""
+    may_hold = F.contains(document, F.lit("\\ud")) | F.contains(document, F.lit("\\uD"))
+    return F.coalesce(may_hold & document.rlike(_HALF_OF_A_PAIR), F.lit(False))
+
+
 def are_text(values: Iterable[Column]) -> Column:
     """Return whether the bytes of many texts are UTF-8; never NULL.
 

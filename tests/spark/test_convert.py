@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -26,6 +27,7 @@ from cdc_sync.spark.decode import PLACEHOLDER
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.problems import (
     AMBIGUOUS_NULL,
+    HALF_OF_A_PAIR,
     KEY_IS_FALLBACK,
     KEY_MAY_BE_MADE_UP,
     LOST,
@@ -181,6 +183,27 @@ def test_what_cannot_be_applied_is_named(session: SparkSession) -> None:
         "good": None,
         **{name: problem for name, (_, problem) in extra.items()},
     }
+
+
+def test_half_of_a_surrogate_pair_is_no_text(session: SparkSession) -> None:
+    texts = {
+        rb"\ud83d\ude00": False,
+        rb"\uD83D\uDE00 and \uD83D\uDE00": False,
+        rb"\\ud83d": False,
+        rb"\\\ud83d": True,
+        rb"a\ud83d": True,
+        rb"\ude00\ud83d": True,
+        rb"\ud83d\ud83d\ude00": True,
+        rb"\udE00": True,
+        rb"\u00e9": False,
+    }
+    t = table()
+    (good,) = t.insert(id=1, a="here")
+    t.records = [changed(good, b'"here"', b'"' + text + b'"') for text in texts]
+    rows = by_offset(converted(session, t))
+    assert [row.problem for row in rows] == [HALF_OF_A_PAIR if is_half else None for is_half in texts.values()]
+    whole = [row["c2"] for row in rows if row.problem is None]
+    assert whole == [json.loads(b'"' + text + b'"') for text, is_half in texts.items() if not is_half]
 
 
 def test_a_key_the_connector_made_up_is_found(session: SparkSession) -> None:
