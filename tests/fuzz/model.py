@@ -159,6 +159,8 @@ def _change(payload: Any, table: tuple[str, str, str]) -> Decoded:
         return Decoded(meaning="another table's")
     if op not in ("c", "r", "u", "d"):
         raise Unreadable("no operation")
+    if _holds_half_of_a_pair(payload):
+        raise Unreadable("no text")
     image = payload.get("before" if op == "d" else "after")
     if not isinstance(image, dict):
         raise Unreadable("no row")
@@ -170,6 +172,19 @@ def _change(payload: Any, table: tuple[str, str, str]) -> Decoded:
     return Decoded(meaning="change", key=row["id"], row=row)
 
 
+def _holds_half_of_a_pair(value: Any) -> bool:
+    """Half of a surrogate pair is no character, and no text of a database has one."""
+    match value:
+        case str():
+            return any("\ud800" <= letter <= "\udfff" for letter in value)
+        case dict():
+            return any(_holds_half_of_a_pair(part) for item in value.items() for part in item)
+        case list():
+            return any(map(_holds_half_of_a_pair, value))
+        case _:
+            return False
+
+
 def _value(type_: str, raw: Any) -> Any:
     if raw is None:
         return None
@@ -177,12 +192,7 @@ def _value(type_: str, raw: Any) -> Any:
         case "int32", int() if not isinstance(raw, bool) and -(2**31) <= raw < 2**31:
             return raw
         case "string", str():
-            # Half of a surrogate pair is no character: Java writes a question mark, and no text of a database has one.
-            return (
-                raw.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
-                if any("\ud800" <= letter <= "\udfff" for letter in raw)
-                else raw
-            )
+            return raw
         case "boolean", bool():
             return raw
         case "double", (int() | float() | Decimal()) if not isinstance(raw, bool):
