@@ -43,6 +43,9 @@ _SCALARS: dict[str, Callable[[str], object]] = {
     _TAG + "null": lambda _: None,
 }
 
+_LONGEST = 16 * 1024 * 1024
+_MOST_VALUES = 1_000_000
+"""An alias inside an alias, some dozens of times, is more than any memory holds."""
 _COLLECTIONS = frozenset({_TAG + "map", _TAG + "seq"})
 
 
@@ -70,8 +73,11 @@ def read(text: str, path: str) -> Document:
     """Read one YAML document.
 
     Raises:
-        ConfigError: if it is not YAML, has a key twice, or uses a tag or an alias that plain data does not need.
+        ConfigError: if it is not YAML, is too large, has a key twice, or uses a tag or an alias that plain data does not
+            need.
     """
+    if len(text) > _LONGEST:
+        raise ConfigError(f"Cannot read YAML: it is longer than {_LONGEST} characters", path=path)
     try:
         root = yaml.compose(text, Loader=_CoreLoader)
         value = _Builder(path).build(root) if root is not None else None
@@ -97,8 +103,12 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self._path = path
         self._open: set[int] = set()
+        self._built = 0
 
     def build(self, node: yaml.Node) -> object:
+        self._built += 1
+        if self._built > _MOST_VALUES:
+            raise self._error(f"Cannot use this file: with its aliases it holds more than {_MOST_VALUES} values", node)
         if id(node) in self._open:
             raise self._error("Cannot use this alias: it contains itself", node)
         self._open.add(id(node))

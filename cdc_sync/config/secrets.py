@@ -90,7 +90,7 @@ def _look_up(name: str, environ: Mapping[str, str]) -> str:
             return environ[key]
         case "file":
             try:
-                return Path(key).read_text(encoding="utf-8").rstrip("\r\n")
+                return _text_of(Path(key)).rstrip("\r\n")
             except UnicodeDecodeError:
                 raise UnresolvedError(f"file {key} is not UTF-8 text; store the secret as text") from None
             except OSError as error:
@@ -105,6 +105,19 @@ def _look_up(name: str, environ: Mapping[str, str]) -> str:
             )
 
 
+def _text_of(path: Path) -> str:
+    """Read a secret; what is no file, or larger than any secret, would never end or fill the memory."""
+    if path.exists() and not path.is_file():
+        raise UnresolvedError(f"{path} is no file; name the file that holds the secret")
+    with path.open("rb") as file:
+        data = file.read(_LARGEST_SECRET + 1)
+    if len(data) > _LARGEST_SECRET:
+        raise UnresolvedError(f"file {path} is larger than {_LARGEST_SECRET} bytes, so it holds no secret")
+    return data.decode("utf-8")
+
+
+_LARGEST_SECRET = 1024 * 1024
+"""Bytes: a certificate with its chain is some thousands."""
 _SENSITIVE = re.compile(r"password|passwd|secret|token|jaas|credential|private|\bssl\.key|access.?key", re.IGNORECASE)
 
 

@@ -264,3 +264,12 @@ def test_where_nothing_is_read_it_is_said_what_there_is(
     kafka = Kafka.model_validate({"bootstrap_servers": "b:1", **asked})
 
     assert kafka.why_nothing_is_read(present) == (None if said is None else f"no topic is read: {said}")
+
+
+def test_aliases_inside_aliases_do_not_fill_the_memory() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join(f'*a{n - 1}' for _ in range(10))}]" for n in range(1, 12)]
+    with pytest.raises(ConfigError, match="with its aliases it holds more than 1000000 values"):
+        parse_config("\n".join(lines))
+    with pytest.raises(ConfigError, match="longer than 16777216 characters"):
+        parse_config("#" * (16 * 1024 * 1024 + 1))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 
+import pytest
+
 from cdc_sync.config import Config, Secret, parse_config, redact
+from cdc_sync.config.secrets import UnresolvedError, resolve
 
 TEXT = """
 pipeline: {name: inventory}
@@ -90,3 +94,14 @@ def test_a_secret_survives_pickling() -> None:
     copy = pickle.loads(pickle.dumps(secret))
 
     assert (copy, repr(copy)) == ("broker-7:9092", "'${env:SERVERS}'")
+
+
+def test_a_file_that_is_none_or_too_large_is_no_secret(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "large").write_bytes(b"x" * (1024 * 1024 + 1))
+    for name, said in (("fifo", "is no file"), ("large", "is larger than 1048576 bytes"), (".", "is no file")):
+        with pytest.raises(UnresolvedError, match=said) as failed:
+            resolve(f"${{file:{tmp_path}/{name}}}", config_dir=".", environ={})
+        assert "xxx" not in str(failed.value)
+    with pytest.raises(UnresolvedError, match="is no file"):
+        resolve("${file:/dev/zero}", config_dir=".", environ={})
