@@ -73,8 +73,8 @@ def read(text: str, path: str) -> Document:
     """Read one YAML document.
 
     Raises:
-        ConfigError: if it is not YAML, is too large, has a key twice, or uses a tag or an alias that plain data does not
-            need.
+        ConfigError: if it is not YAML, is too large, has a key twice, or uses a tag or an alias that plain data needs
+            not.
     """
     if len(text) > _LONGEST:
         raise ConfigError(f"Cannot read YAML: it is longer than {_LONGEST} characters", path=path)
