@@ -42,7 +42,7 @@ def test_a_table_whose_metadata_is_gone_keeps_no_other_one_from_its_rows(
 
     assert_equal(lake, good)
     status = lake.statuses()["bad"]
-    assert status.state == "failing"
+    assert status.state in ("failing", "paused"), "it pauses once it looked twice for a file"
     assert "Cannot read public.bad: " in (status.reason or "")
     assert status.offsets == {bad.topic: {0: 1}}, "where it stands is still told"
     send(3)
