@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cdc_sync.context import Context
 from cdc_sync.debezium.envelope import Source
-from cdc_sync.errors import WireError
+from cdc_sync.errors import TargetError, WireError
 from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.incarnations import placed
 from cdc_sync.progress import Progress
@@ -93,6 +93,9 @@ def progress_after(
         before: what the table holds now.
         version: the head's number.
         bounds: LSNs that no event in the ranges exceeds.
+
+    Raises:
+        TargetError: if a range begins before where the table is: its rows would be there twice.
     """
     topics = {item.topic for item in ranges}
     partial = topics - before.whole
@@ -108,6 +111,9 @@ def progress_after(
     offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
     high_water = {topic: dict(partitions) for topic, partitions in before.high_water.items()}
     for item in ranges:
+        held = before.offsets.get(item.topic, {}).get(item.partition, 0)
+        if held > item.start:
+            raise TargetError(f"Cannot write {item.topic}[{item.partition}] from {item.start}: it is held up to {held}")
         offsets.setdefault(item.topic, {})[item.partition] = item.end
         seen, bound = before.highest_lsn(item.topic, item.partition), bounds.get(item.partition)
         known = high_water.setdefault(item.topic, {})

@@ -180,7 +180,7 @@ class TopicSync:
         if (
             not table.knows_any
             or table.is_told
-            or any(self._accounted.get(item.partition, 0) > item.start for item in step)
+            or any(self._is_read_in_part(item, table) for item in step)
             or not self._familiar(step, table)
         ):
             return False
@@ -196,6 +196,11 @@ class TopicSync:
             table.recovered()
             self._account(step)
         return written
+
+    def _is_read_in_part(self, item: OffsetRange, table: TableSync) -> bool:
+        """Whether the beginning of a range was looked through, or is in the table, which another job may write too."""
+        held = table.next_offset(item.topic, item.partition)
+        return max(self._accounted.get(item.partition, 0), held or 0) > item.start
 
     def _familiar(self, step: Sequence[OffsetRange], table: TableSync) -> bool:
         """Whether the last record of each range has a schema of the head."""

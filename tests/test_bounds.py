@@ -6,7 +6,10 @@ from collections.abc import Collection, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from cdc_sync.bounds import progress_after
+from cdc_sync.errors import TargetError
 from cdc_sync.progress import Progress
 from cdc_sync.spark.source import OffsetRange
 
@@ -21,7 +24,8 @@ class _Broker:
 
 def _after(before: Progress, *partitions: int) -> Progress:
     context: Any = SimpleNamespace(kafka=_Broker())
-    ranges = [OffsetRange(topic="t", partition=partition, start=0, end=9) for partition in partitions]
+    held = before.offsets.get("t", {})
+    ranges = [OffsetRange(topic="t", partition=item, start=held.get(item, 0), end=9) for item in partitions]
     return progress_after(context, before, 1, ranges, {})
 
 
@@ -41,3 +45,10 @@ def test_the_marker_of_an_earlier_version_is_whole_once_it_names_all() -> None:
     before = Progress(version=1, offsets={"t": {0: 5, 1: 3}})
     assert _after(before, 0).whole == frozenset()
     assert _after(before, 2).whole == {"t"}
+
+
+def test_what_the_table_holds_is_not_written_again() -> None:
+    context: Any = SimpleNamespace(kafka=_Broker())
+    before = Progress(version=1, offsets={"t": {0: 5}})
+    with pytest.raises(TargetError, match=r"Cannot write t\[0\] from 4: it is held up to 5"):
+        progress_after(context, before, 1, [OffsetRange(topic="t", partition=0, start=4, end=9)], {})

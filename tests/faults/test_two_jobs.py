@@ -1,4 +1,4 @@
-"""What another job wrote meanwhile is no reason to stop. Without a JVM."""
+"""What another job wrote meanwhile is no reason to stop, and is not written again. Without a JVM."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from cdc_sync.write import write_range
 from cdc_sync.writeplan import Outcome, WritePlan
 from tests.history.versions import versions
 from tests.plan.model import ROUTE
+from tests.test_gaps import AT_100, Broker, Reader, advance, sync_of
 
 
 def test_a_row_that_is_missing_stops_a_table_only_if_nobody_else_changed_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +52,15 @@ def test_a_row_that_is_missing_stops_a_table_only_if_nobody_else_changed_it(monk
     target.mark(route.target, replace(held, offsets={"t": {0: 9}}), held)
     with pytest.raises(TargetMoved):
         write_range(context, plan)
+
+
+def test_what_another_job_brought_further_than_this_one_has_looked_is_not_written_twice() -> None:
+    table = Reader(Broker({0: 0}, {0: 300}), AT_100)
+    sync = sync_of(table)
+    advance(sync, {0: 120})
+    table.progress = replace(AT_100, offsets={"t": {0: 139}})  # read anew, behind what the other job wrote
+
+    advance(sync, {0: 130})
+    advance(sync, {0: 160})
+
+    assert [(item.start, item.end) for step in table.steps for item in step] == [(100, 120), (139, 160)]
