@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -68,7 +69,9 @@ def _main(
 def validate(
     ctx: typer.Context,
     config: ConfigPath,
-    check: Annotated[bool, typer.Option("--check", help="Ask Kafka which topics match.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask Kafka which topics match, and the source whether it tells DDL.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -304,15 +307,26 @@ def install_ddl_capture(
     ctx: typer.Context,
     connector: Annotated[str, typer.Option("--connector", help="Debezium's name of the source.")] = "postgresql",
     dsn: Annotated[
-        str | None, typer.Option("--dsn", help="Apply it to this database; without, the script is printed.")
+        str | None,
+        typer.Option("--dsn", help="Apply it to this database; without, the script is printed. Password: PGPASSWORD."),
     ] = None,
+    password_file: Annotated[Path | None, typer.Option("--password-file", help="Holds the password.")] = None,
+    revoke_emit: Annotated[
+        bool, typer.Option("--revoke-emit", help="Let nobody else write logical messages: nobody can forge one.")
+    ] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove it.")] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Make a Postgres source tell of its DDL in logical messages, which prove what became of each column."""
     style = _style(ctx, as_json, verbose)
-    _guarded(style, (), lambda: commands.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall))
+    _guarded(
+        style,
+        (),
+        lambda: commands.install_ddl_capture(
+            connector, dsn=dsn, uninstall=uninstall, revoke_emit=revoke_emit, password_file=password_file
+        ),
+    )
 
 
 @app.command()

@@ -9,6 +9,7 @@ import difflib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdc_sync import deciding, installed
@@ -103,7 +104,7 @@ def validate(config: Config, *, check: bool = False) -> Validation:
 
     Args:
         config: as loaded; loading has refused everything that cannot work.
-        check: also ask Kafka which topics match.
+        check: also ask Kafka which topics match, and the source's database whether DDL capture is there and whose.
 
     Raises:
         ConfigError: if a client refuses a setting; with `check`, if the brokers refuse the log-in.
@@ -133,6 +134,13 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         nothing = config.kafka.why_nothing_is_read(there)
         if config.kafka.topic_pattern is not None and nothing is not None:
             warnings += (nothing,)
+        if config.evidence.catalogue is not None and config.evidence.messages:
+            from cdc_sync.capture.postgres import advice_on
+
+            said = ", ".join(config.evidence.messages)
+            warnings += tuple(
+                f"evidence.messages ({said}): {text}" for text in advice_on(config.evidence.catalogue.dsn)
+            )
     return Validation(config=config, warnings=warnings, topics=topics)
 
 
@@ -214,11 +222,25 @@ def docs(page: str | None) -> Pages | str:
     return installed.page(page)
 
 
-def install_ddl_capture(connector: str, *, dsn: str | None, uninstall: bool) -> CaptureResult:
-    """Make a Postgres source tell of its DDL, or return the script that does; see `capture.postgres`."""
-    from cdc_sync.capture import postgres
+def install_ddl_capture(
+    connector: str, *, dsn: str | None, uninstall: bool, revoke_emit: bool = False, password_file: Path | None = None
+) -> CaptureResult:
+    """Make a Postgres source tell of its DDL, or return the script that does; see `capture.postgres`.
 
-    return postgres.install_ddl_capture(connector, dsn=dsn, uninstall=uninstall)
+    Raises:
+        ConfigError: if the file of the password cannot be read.
+        SetupError: as `capture.postgres` does.
+    """
+    from cdc_sync.capture import postgres
+    from cdc_sync.config.secrets import UnresolvedError, secret_in
+
+    try:
+        password = None if password_file is None else secret_in(password_file)
+    except UnresolvedError as error:
+        raise ConfigError(f"Cannot install DDL capture: {error}") from None
+    return postgres.install_ddl_capture(
+        connector, dsn=dsn, uninstall=uninstall, revoke_emit=revoke_emit, password=password
+    )
 
 
 def decide(config: Config, table: str, words: Words) -> Decided:

@@ -78,7 +78,10 @@ class Context:
             values=said.values is not None,
         )
         kept = self.catalogue.kept(table) if configured.catalogue else NOTHING_KEPT
-        return coverage(table, history.head.position, configured, self.evidence.logs, kept, self.catalogue.problem)
+        position, asked = history.head.position, self.catalogue
+        return coverage(
+            table, position, configured, self.evidence.logs, kept, problem=asked.problem, untold=asked.untold
+        )
 
     @property
     def headers(self) -> bool:
@@ -122,7 +125,9 @@ def open_context(
         state=state,
         target=target or open_target(config.target, spark),
         evidence=EvidenceTopics(config.evidence, kafka, book),
-        catalogue=SourceCatalogue(config.evidence.catalogue, state, partial(is_routed, config)),
+        catalogue=SourceCatalogue(
+            config.evidence.catalogue, state, partial(is_routed, config), captured=bool(config.evidence.messages)
+        ),
         values=SourceValues(
             config.evidence.values, kafka, book, state, placeholder=config.connector.unavailable_value_placeholder
         ),

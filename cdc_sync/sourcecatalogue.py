@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from structlog import get_logger
 
 from cdc_sync.capture.catalogue_sql import Readings, list_tables, read_catalogue
+from cdc_sync.capture.postgres import look_at
 from cdc_sync.capture.session import first_line, load_psycopg
 from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
@@ -41,7 +42,12 @@ class SourceCatalogue:
     """The readings of all tables of a pipeline. Thread-safe."""
 
     def __init__(
-        self, settings: Settings | None, state: StateStore, wanted: Callable[[TableId], bool] = lambda _: False
+        self,
+        settings: Settings | None,
+        state: StateStore,
+        wanted: Callable[[TableId], bool] = lambda _: False,
+        *,
+        captured: bool = False,
     ) -> None:
         """Prepare; nothing is asked before the first `prepare` or `refresh`.
 
@@ -49,6 +55,7 @@ class SourceCatalogue:
             settings: which database; None reads none, and what was kept before still counts.
             state: where readings are kept.
             wanted: whether events of a table may come, so that it is read from the start on.
+            captured: whether the job reads what DDL capture writes in this database, so that it is looked after.
         """
         self._wanted = wanted
         self._settings = settings
@@ -69,6 +76,9 @@ class SourceCatalogue:
         self._refreshed = float("-inf")
         self.problem: str | None = None
         """Why the catalogue cannot be read; None if it can."""
+        self._captured = captured
+        self.untold: str | None = None
+        """Why DDL capture does not tell of the commands of this database, as far as that is known; None if it does."""
 
     def kept_only(self) -> SourceCatalogue:
         """Return one that never asks the database, for a replay."""
@@ -116,6 +126,8 @@ class SourceCatalogue:
                 return
             self._refreshed = now
             met = sorted(self._met())
+        with self._lock:
+            self._look_at_capture()
         for start in range(0, len(met), _AT_ONCE):
             with self._lock:
                 for table, reading in self._ask(met[start : start + _AT_ONCE], patient=False).items():
@@ -126,6 +138,17 @@ class SourceCatalogue:
         """Leave the database."""
         with self._lock:
             self._disconnect()
+
+    def _look_at_capture(self) -> None:
+        if not self._captured or self._is_resting():
+            return
+        try:
+            found = self._asked(look_at)
+        except SetupError:
+            return  # whoever reads tables says so
+        if found.problem is not None and found.problem != self.untold:
+            get_logger().warning("commands of the source are not told", why=found.problem)
+        self.untold = found.problem
 
     def _met(self) -> set[TableId]:
         return {table for table, kept in self._kept.items() if kept.entries}

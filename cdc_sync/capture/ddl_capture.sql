@@ -4,14 +4,36 @@
 -- A command never fails because of it: what goes wrong here is a WARNING, and a message that says so.
 
 BEGIN;
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- Whoever changes a table has these functions run, with the rights of who installs them: so they are his alone, and in
+-- a schema that nobody else can change. What they call is the server's own; nothing that a user may define is run.
+DO $owner$
+DECLARE
+    one record;
+BEGIN
+    SELECT r.rolname, r.rolsuper INTO one FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
+    WHERE n.nspname = {schema_text};
+    IF FOUND AND NOT one.rolsuper AND one.rolname <> current_user THEN
+        RAISE EXCEPTION 'schema % belongs to role %, who could change what runs with other people''s rights; drop it, '
+            'or give it to a superuser, and look at what is in it', {schema_text}, one.rolname;
+    END IF;
+END
+$owner$;
 
 CREATE SCHEMA IF NOT EXISTS {schema};
+REVOKE ALL ON SCHEMA {schema} FROM PUBLIC;
 
--- Whoever changes a table runs these functions, with his own rights: they read the catalogue, as everybody may.
-GRANT USAGE ON SCHEMA {schema} TO PUBLIC;
+-- Made anew, for a function that is replaced keeps its owner and who may run it.
+DROP EVENT TRIGGER IF EXISTS cdc_sync_ddl_command_end;
+DROP EVENT TRIGGER IF EXISTS cdc_sync_sql_drop;
+DROP FUNCTION IF EXISTS {schema}.capture_ddl();
+DROP FUNCTION IF EXISTS {schema}.touched_tables();
+DROP FUNCTION IF EXISTS {schema}.write_command(oid, json, text, text, text);
+DROP FUNCTION IF EXISTS {schema}.missing_value(oid, smallint);
 
 -- The tables whose columns the command at hand may have changed, as they are found behind it.
-CREATE OR REPLACE FUNCTION {schema}.touched_tables() RETURNS oid[]
+CREATE FUNCTION {schema}.touched_tables() RETURNS oid[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $touched$
 BEGIN
     RETURN ARRAY(
@@ -38,8 +60,30 @@ BEGIN
 END
 $touched$;
 
+-- What rows read in a column that were there before it, as JSON. Types that users made become text by the server's own
+-- functions: JSON of them may be a cast of theirs.
+CREATE FUNCTION {schema}.missing_value(relation oid, number smallint) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $missing$
+DECLARE
+    base oid;
+    above oid := (SELECT a.atttypid FROM pg_attribute a WHERE a.attrelid = relation AND a.attnum = number);
+BEGIN
+    IF current_setting('server_version_num')::int < 110000 THEN
+        RETURN NULL; -- it keeps none
+    END IF;
+    WHILE above IS NOT NULL LOOP
+        base := above;
+        above := (SELECT t.typbasetype FROM pg_type t WHERE t.oid = base AND t.typtype = 'd');
+    END LOOP;
+    RETURN (
+        SELECT CASE WHEN base < 16384 THEN nullif((to_jsonb(a) -> 'attmissingval' -> 0)::text, 'null')
+                    ELSE to_json(array_to_string(a.attmissingval, ''))::text END
+        FROM pg_attribute a WHERE a.attrelid = relation AND a.attnum = number AND a.attmissingval IS NOT NULL);
+END
+$missing$;
+
 -- One message: what a table has behind the command, beside what the caller says that it had before.
-CREATE OR REPLACE FUNCTION {schema}.write_command(touched oid, before json, cluster text, tag text, query text)
+CREATE FUNCTION {schema}.write_command(touched oid, before json, cluster text, tag text, query text)
 RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $write$
 BEGIN
     IF EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = touched AND {stale}) THEN
@@ -55,8 +99,8 @@ $write$;
 
 -- STABLE is what makes this one see the catalogue as it was before the command: its queries have the command's own
 -- snapshot. The two functions above are VOLATILE and see what the command did.
-CREATE OR REPLACE FUNCTION {schema}.capture_ddl() RETURNS event_trigger
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $capture$
+CREATE FUNCTION {schema}.capture_ddl() RETURNS event_trigger
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $capture$
 DECLARE
     touched oid[];
     cluster text;
@@ -98,12 +142,10 @@ EXCEPTION WHEN OTHERS THEN
 END
 $capture$;
 
--- Where default privileges take this away from new functions.
-GRANT EXECUTE ON FUNCTION {schema}.touched_tables(), {schema}.write_command(oid, json, text, text, text) TO PUBLIC;
+REVOKE ALL ON FUNCTION {schema}.capture_ddl(), {schema}.touched_tables(), {schema}.missing_value(oid, smallint),
+    {schema}.write_command(oid, json, text, text, text) FROM PUBLIC;
 
-DROP EVENT TRIGGER IF EXISTS cdc_sync_ddl_command_end;
 CREATE EVENT TRIGGER cdc_sync_ddl_command_end ON ddl_command_end EXECUTE PROCEDURE {schema}.capture_ddl();
-DROP EVENT TRIGGER IF EXISTS cdc_sync_sql_drop;
 CREATE EVENT TRIGGER cdc_sync_sql_drop ON sql_drop EXECUTE PROCEDURE {schema}.capture_ddl();
 -- In sessions with session_replication_role = replica too, as those of restores and of replication tools.
 ALTER EVENT TRIGGER cdc_sync_ddl_command_end ENABLE ALWAYS;

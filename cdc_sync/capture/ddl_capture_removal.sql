@@ -5,6 +5,7 @@ DROP EVENT TRIGGER IF EXISTS cdc_sync_sql_drop;
 DROP FUNCTION IF EXISTS {schema}.capture_ddl();
 DROP FUNCTION IF EXISTS {schema}.touched_tables();
 DROP FUNCTION IF EXISTS {schema}.write_command(oid, json, text, text, text);
+DROP FUNCTION IF EXISTS {schema}.missing_value(oid, smallint);
 DO $removal$
 BEGIN
     DROP SCHEMA IF EXISTS {schema} RESTRICT;

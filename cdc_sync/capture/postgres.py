@@ -9,12 +9,13 @@ shows their form. What that needs and where it ends:
 - Debezium with `plugin.name=pgoutput` and Postgres 14 or later: before 14 pgoutput has no `messages` option, the
   messages stay in the log, and only readings of the catalogue can prove a rename. `wal_level=logical`.
 - Not `message.prefix.include.list` without `cdc_sync`, nor `message.prefix.exclude.list` with it, in the connector.
-- A superuser installs it (Amazon RDS: a member of `rds_superuser`), in every database that is captured. Whoever changes
-  tables needs no rights in its schema.
+- A superuser installs it (Amazon RDS: a member of `rds_superuser`), in every database that is captured. The triggers
+  run with his rights (SECURITY DEFINER), in a schema that must be his or a superuser's: whoever changes tables needs
+  no rights there, and has none.
 - Not seen: what is done while event triggers are switched off (single-user mode; `event_triggers = off` from Postgres
   17 on) and what a superuser does to the catalogue by hand.
-- Everybody who may connect may call `pg_logical_emit_message` and so write a message that looks like ours; revoke
-  EXECUTE on it where that matters, and grant it to those who change tables.
+- Everybody who may connect may call `pg_logical_emit_message`, as Postgres comes, and so write a message that looks
+  like ours. `revoke_emit` takes that right from PUBLIC; who has it is told when the triggers are looked at (`look_at`).
 - The first 300 characters of the client's text go into the message; a password in them goes there too.
 
 Source: Postgres documentation, "Event Triggers", "Event Trigger Functions", "Logical Decoding Message"; Debezium
@@ -23,6 +24,7 @@ documentation, Postgres connector, "Message events" and `message.prefix.*`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -34,8 +36,7 @@ SCHEMA = "cdc_sync"
 MISSING_LIMIT = 10_000
 """Characters of a value that messages carry; every one of a table's goes with each of its changes."""
 
-# Read by name, for Postgres 10 has no such column; the first element of an array of one.
-_MISSING = "nullif((to_jsonb(a) -> 'attmissingval' -> 0)::text, 'null')"
+_MISSING = "{schema}.missing_value(a.attrelid, a.attnum)"
 _DEFAULT = """a.atthasdef OR a.attidentity <> '' OR EXISTS (
                         SELECT FROM pg_type t WHERE t.oid = a.atttypid AND t.typdefault IS NOT NULL)"""
 _COLUMNS = """(
@@ -63,6 +64,22 @@ A row's xmax is then that transaction's; that of the command itself is still in 
 READ has one snapshot from its beginning on.
 """
 
+_EVENTS = ("cdc_sync_ddl_command_end", "cdc_sync_sql_drop")
+_TRIGGERS = f"""
+SELECT t.evtname, t.evtenabled::text, p.prosecdef
+FROM pg_catalog.pg_event_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.evtfoid
+WHERE t.evtname IN {_EVENTS}
+"""
+_WRITERS = """
+SELECT DISTINCT CASE WHEN acl.grantee = 0 THEN 'PUBLIC' ELSE r.rolname::text END
+FROM pg_catalog.pg_proc p
+CROSS JOIN pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) acl
+LEFT JOIN pg_catalog.pg_roles r ON r.oid = acl.grantee
+WHERE p.proname = 'pg_logical_emit_message' AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+  AND (acl.grantee = 0 OR NOT r.rolsuper)
+ORDER BY 1
+"""
+
 _CAPTURED = """c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
           AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')"""
 
@@ -82,11 +99,30 @@ class CaptureResult:
     warnings: tuple[str, ...] = ()
 
 
-def install_sql(schema: str = SCHEMA) -> str:
-    """Return the script that installs the event triggers and writes a baseline; it may be run again at any time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What a database has of DDL capture.
+
+    Attributes:
+        problem: why commands on its tables are not told, or not surely; None if they are.
+        writers: roles that may write a logical message of their own, superusers apart: `PUBLIC`, or names.
+    """
+
+    problem: str | None
+    writers: tuple[str, ...] = ()
+
+
+def install_sql(schema: str = SCHEMA, *, revoke_emit: bool = False) -> str:
+    """Return the script that installs the event triggers and writes a baseline; it may be run again at any time.
+
+    Args:
+        schema: where the functions go.
+        revoke_emit: nobody but superusers and the triggers is to write logical messages.
+    """
     script = _template("ddl_capture.sql").replace("{state}", _STATE).replace("{captured}", _CAPTURED)
     script = script.replace("{before}", _BEFORE).replace("{stale}", _STALE)
-    return script.replace("{schema}", _identifier(schema))
+    script = script.replace("{schema}", _identifier(schema)).replace("{schema_text}", f"$name${schema}$name$")
+    return script + _template("ddl_capture_only.sql") if revoke_emit else script
 
 
 def uninstall_sql(schema: str = SCHEMA) -> str:
@@ -94,8 +130,13 @@ def uninstall_sql(schema: str = SCHEMA) -> str:
     return _template("ddl_capture_removal.sql").replace("{schema}", _identifier(schema))
 
 
-def apply(dsn: str, sql: str) -> tuple[str, ...]:
+def apply(dsn: str, sql: str, *, password: str | None = None) -> tuple[str, ...]:
     """Run one of these scripts and return the server's warnings.
+
+    Args:
+        dsn: how to connect.
+        sql: of `install_sql` or `uninstall_sql`.
+        password: in place of the one that the dsn may have.
 
     Raises:
         SetupError: psycopg is missing, the server cannot be reached, or the user has not the right.
@@ -106,7 +147,7 @@ def apply(dsn: str, sql: str) -> tuple[str, ...]:
         if diagnostic.severity_nonlocalized == "WARNING":
             warnings.append(str(diagnostic.message_primary))
 
-    with postgres(dsn, "set up DDL capture") as connection:
+    with postgres(dsn, "set up DDL capture", password=password) as connection:
         if connection.execute("SELECT pg_is_in_recovery()").fetchone()[0]:
             raise SetupError("Cannot set up DDL capture: the server is a standby. Use the primary")
         if not _may_install(connection):
@@ -117,18 +158,69 @@ def apply(dsn: str, sql: str) -> tuple[str, ...]:
         connection.add_notice_handler(note)
         connection.execute(sql)
         warnings.extend(_obstacles(connection))
+        found = look_at(connection)
+        forged = None if found.problem is not None else may_be_forged(found.writers)  # it was removed just now
+        warnings.extend([forged] if forged is not None else [])
     return tuple(warnings)
 
 
+def look_at(connection: Any) -> Installation:
+    """Return what the database that a connection is to has of DDL capture; every role may ask.
+
+    Raises:
+        psycopg.Error: the server does not answer.
+    """
+    triggers = {name: (state, definer) for name, state, definer in connection.execute(_TRIGGERS).fetchall()}
+    states = {state for state, _ in triggers.values()}
+    problem = None
+    if len(triggers) < len(_EVENTS):
+        problem = "the database does not have the event triggers of `cdc-sync install-ddl-capture`, or lost one"
+    elif "D" in states:
+        problem = "the event triggers are disabled"
+    elif not all(definer for _, definer in triggers.values()):
+        problem = "the event triggers are of an earlier version, which runs with the rights of whoever changes a table"
+    return Installation(problem=problem, writers=tuple(name for (name,) in connection.execute(_WRITERS).fetchall()))
+
+
+def may_be_forged(writers: Sequence[str]) -> str | None:
+    """Say that others may write messages that look like ours, None if nobody may."""
+    if not writers:
+        return None
+    who = "every user of the database" if "PUBLIC" in writers else ", ".join(writers)
+    return (
+        f"{who} may call pg_logical_emit_message, and so tell of commands that nobody ran; `cdc-sync "
+        "install-ddl-capture --revoke-emit` takes that right from PUBLIC"
+    )
+
+
+def advice_on(dsn: str) -> tuple[str, ...]:
+    """Return what is wrong with DDL capture in a database, and who could forge what it writes."""
+    try:
+        with postgres(dsn, "look at DDL capture") as connection:
+            found = look_at(connection)
+    except SetupError as error:
+        return (str(error),)
+    return tuple(text for text in (found.problem, may_be_forged(found.writers)) if text is not None)
+
+
 def install_ddl_capture(
-    connector: str, *, dsn: str | None, uninstall: bool = False, schema: str = SCHEMA
+    connector: str,
+    *,
+    dsn: str | None,
+    uninstall: bool = False,
+    schema: str = SCHEMA,
+    revoke_emit: bool = False,
+    password: str | None = None,
 ) -> CaptureResult:
     """Install or remove DDL capture in a source database, or say how.
 
     Args:
         connector: Debezium's name of the source, such as `postgresql`.
         dsn: how to connect; None returns the script and does nothing.
+        uninstall: remove it.
         schema: where the function goes.
+        revoke_emit: see `install_sql`.
+        password: in place of the one that the dsn may have.
 
     Raises:
         SetupError: this source needs no such thing, or it cannot be installed.
@@ -140,10 +232,10 @@ def install_ddl_capture(
         )
     if connector not in ("postgresql", "postgres"):
         raise SetupError(f"Cannot install DDL capture for {connector!r}: there is one for postgresql only")
-    script = uninstall_sql(schema) if uninstall else install_sql(schema)
+    script = uninstall_sql(schema) if uninstall else install_sql(schema, revoke_emit=revoke_emit)
     if dsn is None:
         return CaptureResult(script=script, applied=False)
-    return CaptureResult(script=script, applied=True, warnings=apply(dsn, script))
+    return CaptureResult(script=script, applied=True, warnings=apply(dsn, script, password=password))
 
 
 def _may_install(connection: Any) -> bool:

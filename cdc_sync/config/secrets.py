@@ -89,20 +89,29 @@ def _look_up(name: str, environ: Mapping[str, str]) -> str:
                 raise UnresolvedError(f"environment variable {key} is not set; set it before the start")
             return environ[key]
         case "file":
-            try:
-                return _text_of(Path(key)).rstrip("\r\n")
-            except UnicodeDecodeError:
-                raise UnresolvedError(f"file {key} is not UTF-8 text; store the secret as text") from None
-            except OSError as error:
-                raise UnresolvedError(
-                    f"file {key} cannot be read ({error.strerror}); create it or mend the path, which is relative to "
-                    "the current directory"
-                ) from None
+            return secret_in(Path(key))
         case _:
             raise UnresolvedError(
                 f"reference ${{{name}}} is unknown; there are ${{env:NAME}}, ${{file:PATH}} and ${{config_dir}}, and "
                 "$${ stands for a plain ${"
             )
+
+
+def secret_in(path: Path) -> str:
+    """Return what a file holds, without the ends of lines behind it.
+
+    Raises:
+        UnresolvedError: if it cannot be read, or holds more than a secret may be.
+    """
+    try:
+        return _text_of(path).rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise UnresolvedError(f"file {path} is not UTF-8 text; store the secret as text") from None
+    except OSError as error:
+        raise UnresolvedError(
+            f"file {path} cannot be read ({error.strerror}); create it or mend the path, which is relative to the "
+            "current directory"
+        ) from None
 
 
 def _text_of(path: Path) -> str:

@@ -74,7 +74,9 @@ def coverage(
     configured: Configured,
     logs: Sequence[ColumnLog],
     kept: Kept,
+    *,
     problem: str | None = None,
+    untold: str | None = None,
 ) -> Coverage:
     """Return what evidence there is of a table.
 
@@ -85,6 +87,7 @@ def coverage(
         logs: what its topics told so far.
         kept: readings of the table in the source's catalogue.
         problem: why the catalogue cannot be read, None if it can.
+        untold: why messages do not tell of new commands, as the source's catalogue shows, None if they do.
     """
     since: dict[str, str | None] = {}
     gaps: list[str] = []
@@ -96,6 +99,8 @@ def coverage(
         known = [at for at, _ in told if at is not None]
         since[key] = str(min(known)) if known else None
         gaps += _gap(key, topics, known, [text for _, text in told if text is not None], head)
+        if is_postgres and untold is not None:
+            gaps.append(f"{key} tells nothing new: {untold}; {INSTALL_AGAIN}")
     if is_postgres and configured.catalogue:
         read = [entry.begun for entry in kept.entries if isinstance(entry, Span)]
         since[CATALOGUE] = f"{head.kind}:{min(read)}" if read else None

@@ -7,8 +7,9 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,16 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
+from cdc_sync.capture.postgres import (
+    advice_on,
+    apply,
+    install_ddl_capture,
+    install_sql,
+    look_at,
+    may_be_forged,
+    uninstall_sql,
+)
+from cdc_sync.config.sources import SourceCatalogue as Settings
 from cdc_sync.errors import SetupError
 from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.evidence.column_log import ColumnLog, Structure
@@ -40,6 +50,8 @@ from cdc_sync.schema.types import (
     DecimalType,
     ListType,
 )
+from cdc_sync.sourcecatalogue import SourceCatalogue
+from cdc_sync.state import StateStore
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka
@@ -267,7 +279,7 @@ def test_behind_every_statement_the_messages_say_what_the_catalogue_says(source:
     source.connection.execute("create table before_capture (id int, gone int, a text)")
     source.connection.execute("alter table before_capture drop column gone")
     for _ in range(2):
-        assert apply(source.dsn, install_sql()) == ()
+        assert apply(source.dsn, install_sql(revoke_emit=True)) == ()
     source.truths.append((source.lsn(), "installed twice", source.catalogue()))
     for place, statements in enumerate(TRANSACTIONS):
         source.run(*statements)
@@ -500,13 +512,18 @@ def login(source: Source) -> str:
 def test_a_failure_of_ours_never_fails_the_command_and_is_told(source: Source) -> None:
     source.connection.execute("create role unlucky; create schema theirs authorization unlucky")
     apply(source.dsn, install_sql())
+    source.connection.execute("grant usage on schema cdc_sync to unlucky")
+    source.connection.execute("grant execute on all functions in schema cdc_sync to unlucky")
     source.run("create table public.other (id int)")
     source.connection.execute("set role unlucky")
     source.run("create table theirs.t (id int, a int)")
     warnings: list[str] = []
     source.connection.add_notice_handler(lambda notice: warnings.append(str(notice.message_primary)))
 
-    source.connection.execute("reset role; revoke execute on function format_type(oid, int) from public")
+    source.connection.execute("reset role; alter event trigger cdc_sync_ddl_command_end disable")
+    source.connection.execute("revoke execute on function format_type(oid, int) from public")
+    source.connection.execute("alter function cdc_sync.capture_ddl() owner to unlucky")
+    source.connection.execute("alter event trigger cdc_sync_ddl_command_end enable always")
     source.connection.execute("set role unlucky; alter table theirs.t rename a to b")
     source.connection.execute("reset role")
     log = source.read()
@@ -523,7 +540,7 @@ def test_a_failure_of_ours_never_fails_the_command_and_is_told(source: Source) -
     source.connection.execute("revoke execute on function pg_logical_emit_message(boolean, text, bytea) from public")
     source.connection.execute("set role unlucky; alter table theirs.t rename b to c")
     assert len(warnings) == 3
-    source.connection.execute("reset role")
+    source.connection.execute("reset role; alter function cdc_sync.capture_ddl() owner to current_user")
     source.run("alter table theirs.t rename c to d")
     assert source.compare()[0] == 3
 
@@ -546,7 +563,7 @@ def test_a_baseline_waits_for_a_change_that_began_before_the_triggers(source: So
         other.execute("alter table public.t rename a to b")
         timer = threading.Timer(1.0, other.commit)
         timer.start()
-        assert apply(source.dsn, install_sql()) == ()
+        assert apply(source.dsn, install_sql(revoke_emit=True)) == ()
         timer.join()
     source.truths.append((source.lsn(), "installed", source.catalogue()))
     assert source.compare() == (1, 1, 2)
@@ -556,7 +573,7 @@ def test_a_table_that_stays_locked_has_no_baseline_and_a_warning_says_so(source:
     source.connection.execute("create table public.t (id int, a int); create table public.u (id int)")
     with psycopg.connect(source.dsn) as other:
         other.execute("alter table public.t rename a to b")
-        older, locked = apply(source.dsn, install_sql())
+        older, locked = apply(source.dsn, install_sql(revoke_emit=True))
         other.rollback()
     assert "transactions are older than the event triggers" in older
     assert "no baseline for table public.t" in locked
@@ -565,3 +582,133 @@ def test_a_table_that_stays_locked_has_no_baseline_and_a_warning_says_so(source:
 
 def test_removal_script_runs_where_nothing_was_installed(source: Source) -> None:
     assert apply(source.dsn, uninstall_sql("never there")) == ()
+
+
+def owned(source: Source, *statements: str) -> str:
+    """Have a database's owner, who is nobody special, prepare something; return his name."""
+    owner = f"owner_{source.name}"
+    source.connection.execute(f"create role {owner}; alter database {source.name} owner to {owner}; set role {owner}")
+    for statement in statements:
+        source.connection.execute(statement)
+    source.connection.execute("reset role")
+    return owner
+
+
+def is_superuser(source: Source, role: str) -> bool:
+    return bool(source.connection.execute("select rolsuper from pg_roles where rolname = %s", (role,)).fetchone()[0])
+
+
+def evil(role: str) -> str:
+    """What makes a role a superuser, if it ever runs with the rights of one."""
+    return f"begin alter role {role} superuser; exception when insufficient_privilege then null; end"
+
+
+def test_a_schema_that_somebody_else_made_is_refused(source: Source) -> None:
+    owner = owned(source, "create schema cdc_sync")
+    with pytest.raises(SetupError, match=f"schema cdc_sync belongs to role {owner}, who could change what runs"):
+        apply(source.dsn, install_sql())
+    assert look_at(source.connection).problem is not None
+
+    source.connection.execute("alter schema cdc_sync owner to current_user")
+    apply(source.dsn, install_sql())
+    assert look_at(source.connection).problem is None
+
+
+def test_functions_that_somebody_else_made_are_not_taken_over(source: Source) -> None:
+    owner = owned(source)
+    source.connection.execute(f"create schema cdc_sync; grant create, usage on schema cdc_sync to {owner}")
+    source.connection.execute(f"set role {owner}")
+    source.connection.execute(
+        f"create function cdc_sync.touched_tables() returns oid[] language plpgsql as $$ {evil(owner)} $$"
+    )
+    source.connection.execute("reset role")
+
+    apply(source.dsn, install_sql())
+    source.run("create table public.t (id int)", "alter table public.t rename id to key")
+
+    owners = "select distinct proowner::regrole::text, has_function_privilege(%s, oid, 'execute') from pg_proc"
+    found = source.connection.execute(owners + " where pronamespace = 'cdc_sync'::regnamespace", (owner,)).fetchall()
+    assert [mine for _, mine in found] == [False]
+    assert owner not in {name for name, _ in found}
+    assert not is_superuser(source, owner)
+    assert source.compare()[0] == 2
+
+
+def test_nothing_that_a_user_defined_runs_with_the_rights_of_who_installed(source: Source) -> None:
+    owner = f"owner_{source.name}"
+    body = f"{evil(owner)}; return '1'; end"
+    owned(
+        source,
+        "create schema mine; create type mine.pair as (a int)",
+        f"create function mine.shown(mine.pair) returns json language plpgsql as $$ begin {body} $$",
+        "create cast (mine.pair as json) with function mine.shown(mine.pair)",
+        "create domain mine.named as mine.pair; create type mine.mood as enum ('a b', 'c')",
+        "create table mine.t (id int); insert into mine.t values (1)",
+        "alter table mine.t add p mine.pair default row(1)::mine.pair, add n mine.named default row(2)::mine.pair",
+        "alter table mine.t add m mine.mood default 'a b', add ms mine.mood[] default '{c}'",
+    )
+    apply(source.dsn, install_sql())
+    source.run("alter table mine.t rename id to key")
+    source.read()
+
+    assert not is_superuser(source, owner)
+    told = {column["name"]: column["missing"] for column in source.received[-1]["columns"]}
+    assert told == {"key": None, "p": '"(1)"', "n": '"(2)"', "m": '"a b"', "ms": '"{c}"'}
+
+
+def test_nobody_else_can_write_such_messages_once_that_right_is_taken(source: Source) -> None:
+    owner = owned(source)
+    source.connection.execute(f"grant create on schema public to {owner}")
+    (warning,) = install_ddl_capture("postgresql", dsn=source.dsn).warnings
+    assert warning == may_be_forged(["PUBLIC"])
+    assert install_ddl_capture("postgresql", dsn=source.dsn, revoke_emit=True).warnings == ()
+
+    source.connection.execute(f"set role {owner}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        source.connection.execute("select pg_logical_emit_message(true, 'cdc_sync', '{}')")
+    for name in ("touched_tables()", "write_command(1, null, '', '', '')", "missing_value(1, 1::smallint)"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            source.connection.execute(f"select cdc_sync.{name}")
+    source.run("create table public.theirs (id int)", "alter table public.theirs rename id to key")
+    source.connection.execute("reset role")
+    assert source.compare()[0] == 2
+
+    source.connection.execute(f"grant execute on function pg_logical_emit_message(boolean, text, bytea) to {owner}")
+    assert look_at(source.connection).writers == (owner,)
+
+
+def test_the_job_and_validate_look_after_it(source: Source, tmp_path: Path) -> None:
+    state = StateStore(str(tmp_path), create=True)
+    settings = Settings(dsn=source.dsn, every=timedelta(0))
+    asked, not_asked = SourceCatalogue(settings, state, captured=True), SourceCatalogue(settings, state)
+    apply(source.dsn, install_sql(revoke_emit=True))
+    asked.refresh()
+    assert asked.untold is None
+    assert advice_on(source.dsn) == ()
+
+    apply(source.dsn, uninstall_sql())
+    for catalogue in (asked, not_asked):
+        catalogue.refresh()
+        catalogue.close()
+    assert advice_on(source.dsn) == (str(asked.untold),)
+    assert not_asked.untold is None
+    (problem,) = advice_on("host=127.0.0.1 port=1")
+    assert problem.startswith("Cannot look at DDL capture: ")
+
+
+def test_it_is_seen_that_the_triggers_are_not_there_any_more(source: Source) -> None:
+    def problem() -> str | None:
+        return look_at(source.connection).problem
+
+    assert problem() is not None
+    apply(source.dsn, install_sql())
+    assert problem() is None
+    source.connection.execute("alter event trigger cdc_sync_sql_drop disable")
+    assert problem() == "the event triggers are disabled"
+    source.connection.execute("alter event trigger cdc_sync_sql_drop enable")
+    source.connection.execute("alter function cdc_sync.capture_ddl() security invoker")
+    assert "of an earlier version" in str(problem())
+    source.connection.execute("drop event trigger cdc_sync_sql_drop")
+    assert "or lost one" in str(problem())
+    apply(source.dsn, install_sql())
+    assert problem() is None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
+from cdc_sync import commands
+from cdc_sync.capture import postgres
 from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
-from cdc_sync.errors import SetupError
+from cdc_sync.errors import ConfigError, SetupError
 
 
 def test_without_a_connection_the_script_is_returned_and_nothing_is_done() -> None:
@@ -44,3 +47,23 @@ def test_a_server_that_is_not_there_is_told_without_the_connections_secrets() ->
     with pytest.raises(SetupError, match="Cannot set up DDL capture") as caught:
         apply("host=127.0.0.1 port=1 connect_timeout=2 password=hidden", install_sql())
     assert "hidden" not in str(caught.value)
+
+
+def test_the_password_comes_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: list[object] = []
+
+    def apply(dsn: str, _: str, *, password: str | None) -> tuple[str, ...]:
+        given.extend([dsn, password])
+        return ()
+
+    monkeypatch.setattr(postgres, "apply", apply)
+    (tmp_path / "password").write_text("s3cret\n")
+    commands.install_ddl_capture("postgresql", dsn="host=db", uninstall=False, password_file=tmp_path / "password")
+    assert given == ["host=db", "s3cret"]
+    with pytest.raises(ConfigError, match="cannot be read"):
+        commands.install_ddl_capture("postgresql", dsn="host=db", uninstall=False, password_file=tmp_path / "none")
+
+
+def test_only_where_it_is_asked_for_is_a_right_taken_from_others() -> None:
+    assert "REVOKE EXECUTE" not in install_sql()
+    assert "REVOKE EXECUTE ON FUNCTION" in install_sql(revoke_emit=True)

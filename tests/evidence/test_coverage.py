@@ -77,7 +77,7 @@ def test_what_is_told_before_a_log_that_began_anew_is_a_gap() -> None:
 
 def test_a_catalogue_that_cannot_be_read_is_a_gap() -> None:
     asked = Configured(catalogue=True, values=True)
-    found = coverage(ORDERS, HEAD, asked, (), NOTHING_KEPT, "no route to host")
+    found = coverage(ORDERS, HEAD, asked, (), NOTHING_KEPT, problem="no route to host")
     assert replace(found, unseen=None) == Coverage(
         since={CATALOGUE: None, VALUES: None}, gaps=("evidence.catalogue is not read: no route to host",)
     )
@@ -97,3 +97,11 @@ def test_a_table_that_waits_for_proof_says_which_evidence_there_is() -> None:
         refusal = sightings.plan(route, coverage=found).refusal
         assert refusal is not None
         assert refusal.remedy.endswith(f"; {text}")
+
+
+def test_triggers_that_are_gone_are_a_gap_of_every_table() -> None:
+    logs = (ColumnLog("message", (structure(7),)), ColumnLog("ddl"))
+    (gap,) = coverage(ORDERS, HEAD, TOLD, logs, NOTHING_KEPT, untold="the triggers are gone").gaps
+    assert gap.startswith("evidence.messages tells nothing new: the triggers are gone; run `cdc-sync install-ddl-")
+    binlog = SourcePosition(kind="binlog", parts=(1, 2, 0))
+    assert coverage(ORDERS, binlog, Configured(), logs, NOTHING_KEPT, untold="the triggers are gone").gaps == ()
