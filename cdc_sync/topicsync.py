@@ -12,12 +12,13 @@ from cdc_sync.aside import NOT_READABLE, set_aside, why_not
 from cdc_sync.context import Context
 from cdc_sync.damagedkeys import MOST, beside, suspected
 from cdc_sync.debezium.envelope import RecordKind
+from cdc_sync.debezium.topics import is_topic_of
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.events import KafkaPosition, TableId
 from cdc_sync.kafka import Place
 from cdc_sync.schemabook import KnownSchema
 from cdc_sync.sightings import events_in, learn, reached_before, sample, survey_with
-from cdc_sync.spark.observe import Stretch, Survey, offsets_with_digests
+from cdc_sync.spark.observe import Stretch, Survey, offsets_of, offsets_with_digests
 from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.spark.source import OffsetRange, narrowed
 from cdc_sync.stops import Pause
@@ -25,6 +26,7 @@ from cdc_sync.tablereading import Ends
 from cdc_sync.tables import Tables
 from cdc_sync.tablesync import TableSync
 
+_STRANGERS = "an event of another table than the topic is named after, and kafka.bound_topics is set"
 _SHARED = Pause(
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",
     remedy="give each table a topic of its own, or do not flatten the events",
@@ -214,7 +216,7 @@ class TopicSync:
         return True
 
     def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> None:
-        found = self._survey(step, active)
+        found = self._of_this_topic(step, self._survey(step, active))
         self._account_others(step, found)
         keys = self._look_at_keys(step, found.stretches)
         found = replace(found, stretches=keys.stretches)
@@ -236,6 +238,19 @@ class TopicSync:
                 continue
             self._advance_table(table, step, by_table.get(table_id, []), keys.ends.get(table_id, {}))
         self._account(step)
+
+    def _of_this_topic(self, step: tuple[OffsetRange, ...], found: Survey) -> Survey:
+        """Set aside events of tables that the topic is not named after, where topics are bound; return the rest."""
+        if not self._context.config.kafka.bound_topics:
+            return found
+        others = {stretch.table for stretch in found.stretches if not is_topic_of(self._topic, stretch.table)}
+        if not others:
+            return found
+        records = self._context.read(self._unaccounted(step))
+        places = offsets_of(records, events_in(self._context, records), sorted(others))
+        names = ", ".join(map(str, sorted(others)))
+        set_aside(self._context, ((at, f"{_STRANGERS} ({names})") for at in places))
+        return replace(found, stretches=tuple(item for item in found.stretches if item.table not in others))
 
     def _look_at_keys(self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]) -> _Keys:
         """Set records aside whose key is damaged; those of which only the next one will tell are left for later."""
@@ -390,14 +405,17 @@ class TopicSync:
 
     def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str | None]) -> None:
         context = self._context
-        accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
-        fresh = narrowed(step, starts=accounted)
+        fresh = self._unaccounted(step)
         if not fresh:
             return
         records = context.read(fresh)
         found = offsets_with_digests(records, events_in(context, records), sorted({digest for digest, _ in reasons}))
         mine = ((place, (digest, is_event)) for place, digest, is_event in found)
         set_aside(context, ((place, reasons[which]) for place, which in mine if which in reasons))
+
+    def _unaccounted(self, step: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
+        accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
+        return narrowed(step, starts=accounted)
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:

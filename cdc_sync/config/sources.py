@@ -36,6 +36,7 @@ class Kafka(Section):
     bootstrap_servers: Text
     topics: tuple[Text, ...] | None = None
     topic_pattern: Regex | None = None
+    bound_topics: bool = False
     properties: Properties = {}
     driver_properties: Properties = {}
     spark_properties: Properties = {}

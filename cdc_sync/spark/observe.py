@@ -6,7 +6,7 @@ that share a schema; samples are fetched by offset afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,7 +18,7 @@ from cdc_sync.events import KafkaPosition, SourcePosition, TableId
 from cdc_sync.incarnations import Began, Fall
 from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, MADE_UP, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
-from cdc_sync.spark.conditions import any_of, by_partition, first_of, names_table
+from cdc_sync.spark.conditions import any_of, any_or_false, by_partition, first_of, names_table
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before, with_falls
 from cdc_sync.spark.kept import Projection
@@ -402,3 +402,10 @@ def offsets_with_digests(
         (KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]), row.digest, row.is_event)
         for row in rows
     )
+
+
+def offsets_of(records: DataFrame, events: EventReader, tables: Iterable[TableId]) -> Sequence[KafkaPosition]:
+    """Return the places of all events of some tables, in order."""
+    found = _looked_at(records, events).where("is_event").where(any_or_false(map(_is_of, tables)))
+    rows = found.select(TOPIC, PARTITION, OFFSET).collect()
+    return sorted(KafkaPosition(topic=row[TOPIC], partition=row[PARTITION], offset=row[OFFSET]) for row in rows)

@@ -37,6 +37,7 @@ class Pipeline:
     Attributes:
         rules: what is said of tables, as YAML; all tables by default.
         settings: further sections, as YAML.
+        kafka: further settings of that section, as YAML.
         format: of the tables; `hudi_on_read` is Hudi's other regime.
     """
 
@@ -48,6 +49,7 @@ class Pipeline:
     rules: str = "[{pattern: '.*'}]"
     settings: str = ""
     format: str = "iceberg"
+    kafka: str = ""
 
     @property
     def config(self) -> Config:
@@ -57,7 +59,7 @@ class Pipeline:
     def text(self) -> str:
         return f"""
 pipeline: {{name: {self.name}, state: '{self.folder}/state'}}
-kafka: {{bootstrap_servers: '{self.servers}', topic_pattern: '{self.prefix}\\..*'}}
+kafka: {{bootstrap_servers: '{self.servers}', topic_pattern: '{self.prefix}\\..*', {self.kafka}}}
 tables: {self.rules}
 target: {{{self.kind}, catalog: {{{self.place}}}}}
 {self.settings}

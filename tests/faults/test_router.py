@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
@@ -33,3 +35,32 @@ def test_tables_that_share_a_topic_are_told_apart_also_where_only_one_has_events
 
     assert_equal(lake, first, second)
     assert {name: status.state for name, status in lake.statuses().items()} == {"first": "running", "second": "running"}
+
+
+def test_where_topics_are_bound_nobody_writes_to_a_table_through_the_topic_of_another(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    wal = Wal()
+    columns = [column("id", INT32, optional=False), column("a", TEXT)]
+    mine, theirs = (SourceTable(name, columns, prefix="bound", wal=wal) for name in ("mine", "theirs"))
+    mine.insert(id=1, a="one")
+    theirs.insert(id=1, a="uno")
+    lake = pipeline("bound", settings="job: {max_offsets_per_batch: 3}")
+    lake = replace(lake, kafka="bound_topics: true")
+    for table in (mine, theirs):
+        produce(table.topic, table.records)
+    lake.run()
+    forged = SourceTable("theirs", columns, prefix="bound", wal=wal)
+    forged.insert(id=2, a="not theirs")
+    forged.insert(id=3, a="not theirs either")
+    mine.insert(id=2, a="two")
+    produce(mine.topic, [mine.records[1], *forged.records, *mine.update({"id": 1}, a="later")])
+
+    for _ in range(2):
+        lake.run()
+        assert_equal(lake, mine, theirs)
+    aside = lake.set_aside()
+    assert [(record.topic, record.offset) for record in aside] == [(mine.topic, 2), (mine.topic, 3)]
+    assert {record.reason for record in aside} == {
+        "an event of another table than the topic is named after, and kafka.bound_topics is set (shop.public.theirs)"
+    }
