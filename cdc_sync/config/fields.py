@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 from pydantic import AfterValidator, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from cdc_sync.config.secrets import Secret, hide_plain
+from cdc_sync.config.secrets import Secret, hide_plain, shown_unless_secret
 
 PROBLEM = "problem"
 """Error type of everything raised here; its context holds `reason` and the place below the failing value."""
@@ -51,13 +51,18 @@ def describe(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    # Not pydantic's own check: it would turn a Secret into plain text.
+    # Not pydantic's own check: it would turn every Secret into plain text.
     if isinstance(value, str):
         if not value.strip():
             problem("must not be empty text")
-        return value
+        return shown_unless_secret(value)
     quoted = f"; write it in quotes: '{str(value).lower()}'" if isinstance(value, bool | int | float) else ""
     problem(f"must be text, not {describe(value)}{quoted}")
+
+
+def _secret_text(value: object) -> str:
+    _text(value)
+    return value if isinstance(value, str) else ""
 
 
 def _property(value: object) -> str:
@@ -75,7 +80,9 @@ def _property(value: object) -> str:
 
 
 def _scalar(value: object) -> bool | int | float | str | None:
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return shown_unless_secret(value)
+    if value is None or isinstance(value, bool | int | float):
         return value
     problem(f"must be one value, not {describe(value)}")
 
@@ -142,6 +149,9 @@ def duration_text(value: timedelta) -> str:
 
 Text = Annotated[str, PlainValidator(_text)]
 """Text that is not empty."""
+
+SecretText = Annotated[str, PlainValidator(_secret_text)]
+"""Text that is not empty and is never shown."""
 
 Property = Annotated[str, PlainValidator(_property)]
 """A value handed to other software as text; whole numbers, true and false may stand unquoted."""

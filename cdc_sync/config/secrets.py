@@ -1,4 +1,13 @@
-"""References to secrets: `${env:NAME}`, `${file:PATH}`; and `${config_dir}`, which is no secret."""
+"""References: `${env:NAME}`, `${file:PATH}` and `${config_dir}`; and which of their values are secrets.
+
+What a secret is, its key says: a password, a setting of other software that comes from a reference or is named like a
+password. Of other values one that comes from a file or a variable that is named like a password is, and an address with
+a password inside. All others show as what they are.
+
+A secret shows as its reference wherever it is a value of its own. Texts of ours do not hold any. Other software's may,
+so `redact` looks through all that is shown; a password that may be a word is looked for only where a password stands,
+because leaving it out everywhere would tell it.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +21,6 @@ _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 _CONFIG_DIR = re.compile(r"(\$\$\{)|\$\{config_dir\}")
 HIDDEN = "********"
 """What a secret shows as that stands in the file itself."""
-_SHORTEST_HIDDEN = 4
-"""Shorter values are not searched for in output: a secret of three letters is none, and `1` is everywhere."""
 
 
 class UnresolvedError(Exception):
@@ -25,7 +32,7 @@ class Secret(str):
 
     Attributes:
         reference: the text as it stands in the file.
-        parts: each resolved value with the reference it came from.
+        parts: what must not be shown of it, each with the reference it came from.
     """
 
     __slots__ = ("parts", "reference")
@@ -127,23 +134,67 @@ def _text_of(path: Path) -> str:
 
 _LARGEST_SECRET = 1024 * 1024
 """Bytes: a certificate with its chain is some thousands."""
-_SENSITIVE = re.compile(r"password|passwd|secret|token|jaas|credential|private|\bssl\.key|access.?key", re.IGNORECASE)
+_SENSITIVE = re.compile(
+    r"password|passwd|passphrase|secret|token|jaas|credential|private|\bssl\.key|access.?key|account.?key|user\.info"
+    r"|(?<![a-z])(?:pw|pwd|pass)(?![a-z])",
+    re.IGNORECASE,
+)
+_IN_AN_ADDRESS = re.compile(r"://[^/@\s:]*:([^/@\s]+)@|(?:password|pwd)\s*=\s*([^&;\s'\"]+)", re.IGNORECASE)
+"""A password inside a URL, or among the words that a driver connects with."""
+
+
+def _is_sensitive(reference: str) -> bool:
+    return reference.startswith("${file:") or _SENSITIVE.search(reference) is not None
+
+
+def shown_unless_secret(value: str) -> str:
+    """Return plain text in place of a value that is no secret, for a key that is not one's."""
+    if not isinstance(value, Secret):
+        return value
+    inside = [found for match in _IN_AN_ADDRESS.finditer(value) for found in match.groups() if found]
+    parts = tuple(part for part in value.parts if _is_sensitive(part[1]))
+    parts += tuple((found, HIDDEN) for found in inside if found not in {part[0] for part in parts})
+    return Secret(str(value), reference=value.reference, parts=parts) if parts else str(value)
 
 
 def hide_plain(properties: dict[str, str]) -> dict[str, str]:
-    """Mark values that stand in the file as they are under a name such as `sasl.password`."""
-    return {
-        name: Secret(value, reference=HIDDEN, parts=((value, HIDDEN),))
-        if _SENSITIVE.search(name) and value and not isinstance(value, Secret)
-        else value
-        for name, value in properties.items()
-    }
+    """Mark values that stand in the file as they are under a name such as `sasl.password`.
+
+    Those of references are marked already. They are looked for in other texts only if they are likely to be secrets.
+    """
+    return {name: _marked(name, value) for name, value in properties.items()}
+
+
+def _marked(name: str, value: str) -> str:
+    if isinstance(value, Secret):
+        whole = _SENSITIVE.search(name) is not None
+        left = shown_unless_secret(value)
+        parts = value.parts if whole else left.parts if isinstance(left, Secret) else ()
+        return Secret(str(value), reference=value.reference, parts=parts)
+    if _SENSITIVE.search(name) and value:
+        return Secret(value, reference=HIDDEN, parts=((value, HIDDEN),))
+    return value
 
 
 def redact(text: str, secrets: Iterable[Secret]) -> str:
-    """Put references back in place of every secret value that a text contains."""
-    pairs = {pair for secret in secrets for pair in secret.parts if len(pair[0]) >= _SHORTEST_HIDDEN}
+    """Put references back in place of what a text shows of secrets; see the module on those that may be words."""
+    pairs = {pair for secret in secrets for pair in secret.parts if pair[0]}
     # Longest first, so that a value that contains another one leaves nothing of itself behind.
     for value, reference in sorted(pairs, key=lambda pair: (-len(pair[0]), pair)):
-        text = text.replace(value, reference)
+        if value not in text:
+            continue
+        if _is_no_word(value):
+            text = text.replace(value, reference)
+        else:
+            pieces = re.split(rf"({_BEFORE_A_PASSWORD}){re.escape(value)}(?![A-Za-z0-9_])", text)
+            # Every second one is what stands before the value.
+            text = "".join(piece + reference if number % 2 else piece for number, piece in enumerate(pieces))
     return text
+
+
+_BEFORE_A_PASSWORD = r"""(?i:password|passwd|pwd|secret|token|key)["']?\s*[=:]\s*["']?|://[^/@\s:]*:"""
+
+
+def _is_no_word(value: str) -> bool:
+    """Whether a text that has the value in it has it from the secret, and not because people write so."""
+    return len(value) >= 16 or (len(value) >= 6 and not value.isalpha() and not value.isdigit())

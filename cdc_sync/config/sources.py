@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from cdc_sync.config.clientnames import REGISTRY
-from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, Text, problem
+from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, SecretText, Text, problem
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
@@ -215,7 +215,7 @@ class SourceDatabase(Section):
     """The source database, where something is asked of it directly."""
 
     dsn: Text
-    password: Text | None = None
+    password: SecretText | None = None
 
     @model_validator(mode="after")
     def _no_password_in_the_file(self) -> SourceDatabase:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from cdc_sync.spark.session import closed
-
-_LISTENING = "0A"
-_LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
+from tests.processes import command_line, open_ports
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]"])
@@ -35,7 +30,7 @@ def pid_of(session: SparkSession) -> int:
 
 @pytest.mark.spark
 def test_credentials_are_not_on_the_jvm_s_command_line_and_reach_spark_all_the_same(session: SparkSession) -> None:
-    command = Path(f"/proc/{pid_of(session)}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    command = command_line(pid_of(session))
     assert "-Xmx1g" in command
     assert "planted-credential" not in command
     hadoop = session._jsparkSession.sparkContext().hadoopConfiguration()
@@ -44,12 +39,4 @@ def test_credentials_are_not_on_the_jvm_s_command_line_and_reach_spark_all_the_s
 
 @pytest.mark.spark
 def test_no_port_of_the_jvm_is_open_to_others(session: SparkSession) -> None:
-    pid = pid_of(session)
-    sockets = {os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir() if path.exists() or path.is_symlink()}
-    open_: list[str] = []
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == _LISTENING and f"socket:[{inode}]" in sockets and local.split(":")[0] not in _LOOPBACK:
-                open_.append(local)
-    assert open_ == []
+    assert open_ports(pid_of(session)) == []
