@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cdc_sync.events import TableId
 from cdc_sync.migrate.capabilities import ICEBERG, Capabilities
+from cdc_sync.patterns import full_match
 from cdc_sync.schema.internal import Default
 from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.schema.policy import Policy
@@ -86,12 +85,8 @@ class LeftOut:
         Source: Debezium, `Predicates.matchedByPattern`: the whole name, whatever the case; and Java's pairs of letters
         and its classes of characters are those of ASCII.
         """
-        return any(_pattern(text).fullmatch(f"{table.schema}.{table.table}.{name}") for text in self.patterns)
-
-
-@lru_cache(maxsize=1_000)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE | re.ASCII)
+        whole = f"{table.schema}.{table.table}.{name}"
+        return any(full_match(pattern, whole, as_java=True) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cdc_sync.config.fields import problem
 from cdc_sync.config.template import Template, TemplateError
-from cdc_sync.errors import RefusedError
+from cdc_sync.errors import ConfigError, RefusedError
 from cdc_sync.events import TableId
 from cdc_sync.migrate.capabilities import SchemaEvolution, capabilities_of
 from cdc_sync.naming import LeftOut, Route, TargetName
@@ -30,10 +30,13 @@ def route(config: Config, table: TableId) -> Route | None:
         None if no rule matches, or only patterns do and it is the connector's signalling table: it is ignored.
 
     Raises:
-        RefusedError: if the rule that matches gives the table no usable target name.
+        RefusedError: if the rule that matches gives the table no usable target name, or a pattern takes too long.
     """
     for index, rule in enumerate(config.tables):
-        match = rule.matches(str(table))
+        try:
+            match = rule.matches(str(table))
+        except ConfigError as error:
+            raise RefusedError(f"Cannot route table {table} by tables[{index}]: {error}") from None
         if match is None or (rule.table is None and config.connector.is_signal_table(str(table))):
             continue
         try:

@@ -15,6 +15,7 @@ from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, Sec
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
+from cdc_sync.patterns import full_match
 
 _KAFKA_S_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _JOB_S_OWN = frozenset(
@@ -89,8 +90,8 @@ class Kafka(Section):
         """
         if self.topics is not None:
             return tuple(sorted(set(self.topics) & set(present)))
-        pattern = re.compile(self.topic_pattern or "")
-        return tuple(sorted(name for name in present if not name.startswith("__") and pattern.fullmatch(name)))
+        pattern = self.topic_pattern or ""
+        return tuple(sorted(name for name in present if not name.startswith("__") and full_match(pattern, name)))
 
     def why_nothing_is_read(self, present: Collection[str]) -> str | None:
         """Say that none of the topics that exist is read, with those that may be meant; None if any is."""

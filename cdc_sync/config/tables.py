@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
+from regex import Match
 
 from cdc_sync.config.fields import Regex, Scalar, Text, problem
 from cdc_sync.config.regimes import Readers
 from cdc_sync.config.section import Section
 from cdc_sync.config.template import Template, TemplateError
 from cdc_sync.migrate.capabilities import SchemaEvolution
+from cdc_sync.patterns import full_match
 from cdc_sync.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.schema.policy import Mode
 
@@ -153,10 +155,14 @@ class TableRule(Section):
             )
         return self
 
-    def matches(self, name: str) -> re.Match[str] | None:
-        """Match a dotted table name; exact names and patterns alike must cover all of it."""
+    def matches(self, name: str) -> Match[str] | None:
+        """Match a dotted table name; exact names and patterns alike must cover all of it.
+
+        Raises:
+            ConfigError: if a pattern takes too long on it.
+        """
         if self.table is not None:
-            return re.fullmatch(re.escape(self.table), name)
-        if any(re.fullmatch(exclude, name) for exclude in self.exclude):
+            return full_match(re.escape(self.table), name)
+        if any(full_match(exclude, name) for exclude in self.exclude):
             return None
-        return re.fullmatch(self.pattern or "", name)
+        return full_match(self.pattern or "", name)
