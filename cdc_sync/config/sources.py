@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from cdc_sync.config.clientnames import REGISTRY
 from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, SecretText, Text, problem
+from cdc_sync.config.foreigncode import why_foreign
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
@@ -38,6 +39,7 @@ class Kafka(Section):
     topics: tuple[Text, ...] | None = None
     topic_pattern: Regex | None = None
     bound_topics: bool = False
+    allow: tuple[Text, ...] = ()
     properties: Properties = {}
     driver_properties: Properties = {}
     spark_properties: Properties = {}
@@ -80,6 +82,9 @@ class Kafka(Section):
                     problem(f"has Spark's prefix; write {name.removeprefix('kafka.')}", section, name)
                 if name in _JOB_S_OWN:
                     problem("is set by the job itself; remove it", section, name)
+                foreign = why_foreign(name, getattr(self, section)[name])
+                if foreign is not None and name not in self.allow:
+                    problem(f"{foreign}; if you trust it, name the setting in kafka.allow", section, name)
         return self
 
     def matching(self, present: Iterable[str]) -> tuple[str, ...]:

@@ -128,8 +128,8 @@ def test_validate_shows_references_instead_of_secrets(cdc_sync: CommandLine, con
         ),
         ("driver_properties: {zebra: 1}", "zebra is no setting of librdkafka; remove it, or mend its name"),
         (
-            "properties: {sasl.jaas.config: x}",
-            "sasl.jaas.config is a setting of Java's client only; move it to kafka.spark_properties",
+            "properties: {sasl.login.read.timeout.ms: 1}",
+            "sasl.login.read.timeout.ms is a setting of Java's client only; move it to kafka.spark_properties",
         ),
         (
             "properties: {security.protocol: SSL2}",
