@@ -70,7 +70,7 @@ def validate(
     ctx: typer.Context,
     config: ConfigPath,
     check: Annotated[
-        bool, typer.Option("--check", help="Ask Kafka which topics match, and the source whether it tells DDL.")
+        bool, typer.Option("--check", help="Ask Kafka which topics match, and look over the source.")
     ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,

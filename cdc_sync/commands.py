@@ -104,7 +104,7 @@ def validate(config: Config, *, check: bool = False) -> Validation:
 
     Args:
         config: as loaded; loading has refused everything that cannot work.
-        check: also ask Kafka which topics match, and the source's database whether DDL capture is there and whose.
+        check: also ask Kafka which topics match, and the source's database, if one is named, what is wrong there.
 
     Raises:
         ConfigError: if a client refuses a setting; with `check`, if the brokers refuse the log-in.
@@ -134,14 +134,19 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         nothing = config.kafka.why_nothing_is_read(there)
         if config.kafka.topic_pattern is not None and nothing is not None:
             warnings += (nothing,)
-        if config.evidence.catalogue is not None and config.evidence.messages:
-            from cdc_sync.capture.postgres import advice_on
-
-            said = ", ".join(config.evidence.messages)
-            warnings += tuple(
-                f"evidence.messages ({said}): {text}" for text in advice_on(config.evidence.catalogue.dsn)
-            )
+        warnings += _advice_on_source(config)
     return Validation(config=config, warnings=warnings, topics=topics)
+
+
+def _advice_on_source(config: Config) -> tuple[str, ...]:
+    from cdc_sync.capture.advice import advice_on
+
+    captured = bool(config.evidence.messages)
+    if config.evidence.catalogue is not None:
+        return advice_on(config.evidence.catalogue.dsn, captured=captured)
+    if config.source is not None and not config.source.dsn.startswith(("mysql://", "mariadb://")):
+        return advice_on(config.source.dsn, captured=captured, password=config.source.password)
+    return ()
 
 
 def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:

@@ -193,16 +193,6 @@ def may_be_forged(writers: Sequence[str]) -> str | None:
     )
 
 
-def advice_on(dsn: str) -> tuple[str, ...]:
-    """Return what is wrong with DDL capture in a database, and who could forge what it writes."""
-    try:
-        with postgres(dsn, "look at DDL capture") as connection:
-            found = look_at(connection)
-    except SetupError as error:
-        return (str(error),)
-    return tuple(text for text in (found.problem, may_be_forged(found.writers)) if text is not None)
-
-
 def install_ddl_capture(
     connector: str,
     *,

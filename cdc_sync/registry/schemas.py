@@ -8,6 +8,8 @@ Below the pipeline's root (a folder or an object-store URL)::
 from __future__ import annotations
 
 import json
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal, Protocol
@@ -24,6 +26,8 @@ from cdc_sync.registry.apis import ApicurioApi, ConfluentApi
 from cdc_sync.registry.http import NoAnswer, NoSuchPath, NoSuchSchema, RegistryHttp
 
 _FORMAT = 1
+_MANY, _LATELY = 20, 60.0
+"""So many unknown ids within so many seconds are nobody's delay: from then on each is asked for once."""
 
 
 class RegistrySettings(Protocol):
@@ -178,11 +182,14 @@ class _Registry:
             self._http = self._http.above("/apis/")
         self._api = ApicurioApi(self._http) if config.type == "apicurio" else ConfluentApi(self._http)
         self._is_silent = False
+        self._unknown: deque[float] = deque(maxlen=_MANY)
+        """When the last ids turned out to be unknown."""
 
     def schema(self, id_: WireId) -> str:
         try:
             return self._repeated(id_, lambda: self._api.schema(id_))
         except NoSuchSchema:
+            self._unknown.append(time.monotonic())
             raise WireError(
                 f"Cannot read Avro with schema {id_}: the registry at {self._http.url} does not know it"
             ) from None
@@ -216,8 +223,8 @@ class _Registry:
 
     def _is_worth_repeating(self, error: Exception) -> bool:
         if isinstance(error, NoSuchSchema):
-            # A copy of the registry may learn of a schema later than the topic.
+            # A copy of the registry may learn of a schema later than the topic; of made-up numbers never.
             self._is_silent = False
-            return True
+            return len(self._unknown) < _MANY or time.monotonic() - self._unknown[0] > _LATELY
         # Having said nothing the last time, it gets one try: topics that need no schema are waiting.
         return isinstance(error, NoAnswer) and not self._is_silent

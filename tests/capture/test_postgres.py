@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from cdc_sync.capture.advice import advice_on
 from cdc_sync.capture.postgres import (
-    advice_on,
     apply,
     install_ddl_capture,
     install_sql,
@@ -684,16 +684,42 @@ def test_the_job_and_validate_look_after_it(source: Source, tmp_path: Path) -> N
     apply(source.dsn, install_sql(revoke_emit=True))
     asked.refresh()
     assert asked.untold is None
-    assert advice_on(source.dsn) == ()
+    assert advice_on(source.dsn, captured=True) == ()
 
     apply(source.dsn, uninstall_sql())
     for catalogue in (asked, not_asked):
         catalogue.refresh()
         catalogue.close()
-    assert advice_on(source.dsn) == (str(asked.untold),)
+    assert advice_on(source.dsn, captured=True) == (f"evidence.messages: {asked.untold}",)
+    assert advice_on(source.dsn, captured=False) == ()
     assert not_asked.untold is None
-    (problem,) = advice_on("host=127.0.0.1 port=1")
-    assert problem.startswith("Cannot look at DDL capture: ")
+    (problem,) = advice_on("host=127.0.0.1 port=1", captured=True)
+    assert problem.startswith("Cannot look at the source: ")
+
+
+def test_tables_whose_updates_a_publication_stops_are_told_before_and_behind(source: Source) -> None:
+    run = source.connection.execute
+    run("drop publication everything")
+    run("create table keyed (id int primary key); create table whole (a int); alter table whole replica identity full")
+    run("create table indexed (a int not null); create unique index by_a on indexed (a)")
+    run("alter table indexed replica identity using index by_a; create table bare (a int)")
+    run("create table none (id int primary key); alter table none replica identity nothing")
+    run("create temp table passing (a int)")
+
+    (before,) = advice_on(source.dsn, captured=False)
+    assert before.startswith(
+        "public.bare, public.none: without a primary key or replica identity, so the application's"
+    )
+
+    run("insert into bare values (1); create publication mine for table bare, keyed, whole, indexed")
+    with pytest.raises(psycopg.Error, match="replica identity"):
+        run("update bare set a = 2")
+    published, other = advice_on(source.dsn, captured=False)
+    assert published.startswith("public.bare: in a publication without")
+    assert other.startswith("public.none: without")
+
+    run("alter table bare replica identity full; alter table none replica identity full")
+    assert advice_on(source.dsn, captured=False) == ()
 
 
 def test_it_is_seen_that_the_triggers_are_not_there_any_more(source: Source) -> None:

@@ -89,6 +89,15 @@ def test_a_registry_that_said_nothing_gets_one_try_until_it_speaks(small: SmallR
     assert len(small.asked) == 3
 
 
+def test_ids_that_somebody_made_up_hold_up_nobody(small: SmallRegistry, tmp_path: Path) -> None:
+    registry = SchemaRegistry(settings(small.confluent_url), str(tmp_path))
+    for id_ in range(100):
+        with pytest.raises(WireError, match="does not know it"):
+            registry.schema(number(1_000_000 + id_))
+    assert len(small.asked) == 20 * 3 + 80
+    assert registry.schema(number(1)) == schemas("postgres-avro")[1]
+
+
 def test_without_a_registry_no_record_has_an_id(tmp_path: Path) -> None:
     registry = SchemaRegistry(None, str(tmp_path))
     assert registry.find_id(b"\0\0\0\0\x01", (), "value") is None
