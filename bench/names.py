@@ -7,7 +7,8 @@ behind its first rows. `cdc-sync run --once` reads them into an empty lake; then
 
 - **safe**: all rows and columns are the source's, under the names that the target gives them.
 - **refused**: the table is paused, or was refused with a reason; nothing of it is anywhere else.
-- **silent**: neither.
+- **set aside**: a record of it is kept aside, with the reason.
+- **silent**: none of these.
 
 Nothing may be in the lake beside the tables that there should be. Exit code 0 only if nothing is silent or strange.
 """
@@ -334,13 +335,15 @@ def _play(name: str, folder: Path, servers: str, metastore: str, lists: bool) ->
         own, status = table.id.table, statuses.get(table.id.table)
         rows = sorted(map(tuple, found.get(own, [])))
         wanted = sorted(tuple(row[item.field or ""] for item in table.columns) for row in table.rows)
-        reason = "" if status is None else status.reason or ""
+        said = (line for line in refused.splitlines() if f"topic={table.topic} " in line)
+        reason = next(said, "") if status is None else status.reason or ""
         told = status is not None and status.state in ("paused", "failing", "waiting")
-        outcome = "safe" if rows == wanted else "refused" if told or table.topic in refused else "silent"
+        aside = (folder / "state" / "names" / "quarantine" / table.topic).exists()
+        outcome = "safe" if rows == wanted else "refused" if told or reason else "set aside" if aside else "silent"
         counts[group, outcome] += 1
-        if lists or outcome == "silent":
+        if lists or outcome in ("set aside", "silent"):
             shown = "".join(item if item.isprintable() else f"<{ord(item):x}>" for item in own)
-            print(f"    {outcome:8} {shown[:40]!r} {reason[:160]}")
+            print(f"    {outcome:9} {shown[:40]!r} {reason[:300]}")
     for group in _KINDS:
         line = ", ".join(f"{outcome} {number}" for (item, outcome), number in sorted(counts.items()) if item == group)
         print(f"  {group}: {line}")

@@ -25,7 +25,7 @@ def lost_quotes(payload: Column, member: str, value: Column, *, compact: bool) -
 
     Args:
         payload: the text of the JSON.
-        member: its name, within quotes and escaped as in JSON.
+        member: its name, within quotes, with what has to be escaped in JSON.
         value: what the parser made of it.
         compact: whether to expect no white space, as in Kafka Connect's layout.
     """
@@ -47,12 +47,31 @@ def _may_be_bare(value: Column) -> Column:
 
 
 def is_quoted(payload: Column, member: str, begins: Column, *, compact: bool) -> Column:
-    """Return whether some member of the name is a text that begins so, or any with white space before; never NULL."""
+    """Return whether some member of the name is a text that begins so, or any with white space before; never NULL.
+
+    Of a name that is not ASCII any text will do, for writers differ in what they escape: Jackson, which is Kafka
+    Connect's, what lies beyond the basic plane, others everything.
+    """
+    if not member.isascii():
+        return F.coalesce(F.rlike(payload, F.lit(_in_any_spelling(member) + r'\s*:\s*"')), F.lit(False))
     space = r"(\s+:\s*|:\s+)" if compact else r"\s*:\s*"
     found = F.rlike(payload, F.lit(rf'\Q{member}\E{space}"'))
     if compact:
         found = F.contains(payload, F.concat(F.lit(f'{member}:"'), begins)) | found
     return F.coalesce(found, F.lit(False))
+
+
+def _in_any_spelling(member: str) -> str:
+    """Return a pattern of Java's for a name within quotes, each character as it is or escaped."""
+
+    def spelt(character: str) -> str:
+        if character.isascii():
+            return rf"\x{ord(character):02x}"
+        units = character.encode("utf-16-be").hex()
+        escaped = "".join(rf"\\u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+        return rf"(?:\x{{{ord(character):x}}}|{escaped})"
+
+    return "".join(map(spelt, member))
 
 
 def read_avro(data: Column, form: AvroBody, here: Column, reader: object) -> Column:

@@ -436,6 +436,35 @@ def test_crafted_names_and_values_stay_what_they_are(session: SparkSession) -> N
     assert values(rows, 2) == [(1, name), (2, '{"schema":{},"payload":"}"}')]
 
 
+@pytest.mark.parametrize("name", ["\u0e44\u0e17\u0e22", "\U0001f600", "a\U0010ffff.b", "caf\u00e9"])
+def test_texts_that_look_like_numbers_are_texts_however_their_column_is_spelt(session: SparkSession, name: str) -> None:
+    t = table(column(name, TEXT))
+    for id_ in range(4):
+        t.insert({"id": id_, name: "12"})
+    spelt = next(form for form in (_quoted_by_jackson(name), name) if form.encode() in (t.records[0].value or b""))
+    raw, escaped = (json.dumps(name, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True))
+    number = (t.records[3].value or b"").replace(b':"12"', b":12")
+    t.records[1:] = [
+        _spelt_in_payload(t.records[1], spelt, raw),
+        _spelt_in_payload(t.records[2], spelt, escaped),
+        Record(key=t.records[3].key, value=number),
+    ]
+    assert [problem is None for problem in problems(converted(session, t))] == [True, True, True, False]
+
+
+def _quoted_by_jackson(name: str) -> str:
+    units = (character.encode("utf-16-be").hex().upper() for character in name)
+    return "".join(
+        character if len(unit) == 4 else f"\\u{unit[:4]}\\u{unit[4:]}"
+        for character, unit in zip(name, units, strict=True)
+    )
+
+
+def _spelt_in_payload(record: Record, name: str, other: str) -> Record:
+    schema, marker, payload = (record.value or b"").partition(b',"payload":')
+    return Record(key=record.key, value=schema + marker + payload.replace(name.encode(), other.encode()))
+
+
 def test_the_last_event_of_each_key_is_left(session: SparkSession) -> None:
     t = table(wal=Wal())
     t.insert(id=1, a="first")
