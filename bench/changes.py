@@ -12,23 +12,23 @@ from pathlib import Path
 from statistics import median
 
 import structlog
+from cdc_sync.core.migration.migration import migration
 from confluent_kafka import Producer
 from figures import percentile_99, show
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Config, parse_config
-from cdc_sync.context import Context, open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import FLOAT64 as DOUBLE
+from cdc_sync.core.schema.types import INT64 as LONG
+from cdc_sync.core.schema.types import STRING
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.migrate.migration import migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import FLOAT64 as DOUBLE
-from cdc_sync.schema.types import INT64 as LONG
-from cdc_sync.schema.types import STRING
+from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.base import Batch

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from fastavro import parse_schema, schemaless_writer
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 
 _TYPES = {"int8": "int", "int16": "int", "int32": "int", "int64": "long"}
 

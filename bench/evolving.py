@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from confluent import Framer, avro_schema
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import TableId
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.testing import (
     BOOLEAN,
     BYTES,

@@ -28,12 +28,12 @@ from pyspark.sql import functions as F
 
 from bench.readers.regimes import REGIMES, Regime, regime
 from cdc_sync.config import Config, parse_config
-from cdc_sync.context import Context, open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.naming import TargetName
+from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
 from tests.targets.hive import AS_ADVISED, start_metastore
 

@@ -26,11 +26,11 @@ from pyspark.sql import SparkSession
 from static_job import CATALOG, COLUMNS, TABLE, StaticJob
 
 from cdc_sync.config import Config, parse_config
-from cdc_sync.context import open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
+from cdc_sync.runtime.context import open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.formats import catalog_settings
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.stamps import VERSION_PROPERTY

@@ -30,7 +30,7 @@ from cdc_sync.demo.compare import differences
 from cdc_sync.demo.lake import Lake, image
 from cdc_sync.demo.postgres import PostgresSource, create_database
 from cdc_sync.local.stack import LocalStack
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from tests.live.job import JobProcess
 
 _ROOT = Path(__file__).parents[1]

@@ -34,7 +34,7 @@ from bench.readers.regimes import regime
 from cdc_sync.config import Config, load_config
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.targets.hive import AS_ADVISED, start_metastore
 
@@ -360,9 +360,9 @@ _EXPECTED = ("conf.yaml", "job.log", "state", "warehouse")
 
 def _rows(config: Config) -> dict[str, list[list[Any]]]:
     """Return all rows of the tables, read by the target itself."""
-    from cdc_sync.context import open_context
-    from cdc_sync.job import SyncJob
-    from cdc_sync.kafka import KafkaClient
+    from cdc_sync.runtime.context import open_context
+    from cdc_sync.runtime.job import SyncJob
+    from cdc_sync.sources.kafka import KafkaClient
     from cdc_sync.spark.session import build_session
 
     context = open_context(config, build_session(config), KafkaClient(config.kafka))

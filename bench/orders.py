@@ -6,7 +6,7 @@ import base64
 import random
 from collections.abc import Iterator
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.testing import (
     BOOLEAN,
     DATE,

@@ -16,11 +16,13 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from evolving import Events
 from pyspark.sql import SparkSession
 
-from cdc_sync import tablesync, topicsync, write
 from cdc_sync.config import Config
-from cdc_sync.context import open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
+from cdc_sync.runtime import topic as topicsync
+from cdc_sync.runtime import write
+from cdc_sync.runtime.context import open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.runtime.table import sync as tablesync
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark import compile as compiling
 from cdc_sync.testing import Record
 

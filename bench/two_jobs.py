@@ -32,10 +32,10 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from bench.readers.regimes import REGIMES, Regime, regime
 from cdc_sync.config import Config, load_config
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.naming import TargetName
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT64, TEXT, SourceTable, Wal, column
 from tests.live.job import JobProcess
 from tests.targets.hive import AS_ADVISED, start_metastore
@@ -202,9 +202,9 @@ def _wait(load: Load, state: Path) -> bool:
 
 def _rows(config: Config) -> dict[str, list[list[Any]]]:
     """Return all rows of the tables, read by the target itself."""
-    from cdc_sync.context import open_context
-    from cdc_sync.job import SyncJob
-    from cdc_sync.kafka import KafkaClient
+    from cdc_sync.runtime.context import open_context
+    from cdc_sync.runtime.job import SyncJob
+    from cdc_sync.sources.kafka import KafkaClient
     from cdc_sync.spark.session import build_session
 
     spark = build_session(config)

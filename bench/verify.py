@@ -22,16 +22,16 @@ from pyspark.sql import functions as F
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from cdc_sync import job
 from cdc_sync.config import Config, parse_config
-from cdc_sync.history.store import HistoryStore
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import PostgresServer
-from cdc_sync.naming import TargetName
+from cdc_sync.runtime import job
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.types import to_spark
+from cdc_sync.storage.history import HistoryStore
 from cdc_sync.targets.base import Batch, open_target
 from tests.verify.twin import NAMES, create, events, fixed_rows, planted
 

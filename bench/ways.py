@@ -12,21 +12,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.config import Config
-from cdc_sync.debezium.avro import WireId, find_id
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import KafkaPosition, SourcePosition
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route, TargetName
-from cdc_sync.plan import plan_table
-from cdc_sync.schema.policy import Policy
-from cdc_sync.schemabook import Headers, SchemaBook
-from cdc_sync.shapes import Shape, decoding_of
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.debezium.avro import WireId, find_id
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.schema_book import Headers, SchemaBook
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import plan_table
+from cdc_sync.core.schema.policy import Policy
+from cdc_sync.runtime.row_shape import Shape, decoding_of
+from cdc_sync.runtime.write_plan import converters_for
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.recognise import has_payload
 from cdc_sync.testing import Record
-from cdc_sync.writeplan import converters_for
 
 Decode = Callable[[DataFrame], DataFrame]
 """Kafka records to `op`, `lsn` and the head's columns, maybe with others before them."""

@@ -23,7 +23,7 @@ from tests.thorough import is_thorough
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cdc_sync.reports import RunReport
+    from cdc_sync.runtime.reports import RunReport
 
 # How long an example takes is the machine's affair: where others work on it too, a law fails by the clock alone.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -189,7 +189,7 @@ def spark(_spark: SparkSession) -> Iterator[Callable[[], None]]:
 def run_once(spark: Callable[[], None]) -> Callable[[Config], RunReport]:
     """Runs the real job until it has read everything there is."""
 
-    from cdc_sync import job
+    from cdc_sync.runtime import job
 
     def run(config: Config) -> RunReport:
         spark()

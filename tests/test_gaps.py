@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.evidence.coverage import Coverage
-from cdc_sync.history.history import History
-from cdc_sync.job import SyncJob
-from cdc_sync.progress import Progress
+from cdc_sync.core.history.history import History
+from cdc_sync.core.lineage.coverage import Coverage
+from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.runtime.table.reading import Ends, TableReading
+from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.state import TableStatus
-from cdc_sync.tablereading import Ends, TableReading
-from cdc_sync.topicsync import TopicSync
+from cdc_sync.storage.state import TableStatus
 from tests.history.versions import versions
 
 AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdc_sync.config import Limits as ConfiguredLimits
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import TableId
-from cdc_sync.limits import (
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.limits import (
     Limits,
     Window,
     too_large_to_divide,
@@ -23,7 +23,7 @@ from cdc_sync.limits import (
     too_many_versions,
     too_much,
 )
-from cdc_sync.schema.policy import Policy
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import INT32, TEXT, array, column, envelope_schema, struct
 
 LIMITS: Limits = ConfiguredLimits(max_message_bytes=100, max_columns=3, max_depth=4, max_name_length=10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.patience import Failures, Patience
+from cdc_sync.core.planning.deadline import Failures, Patience
 
 NONE = Failures(attempts=3, seconds=30)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdc_sync.core.model.progress import Progress, parse_progress
 from cdc_sync.errors import TargetError
-from cdc_sync.progress import Progress, parse_progress
 
 MARKER = Progress(version=3, offsets={"t": {10: 7, 2: 0}}, topic_ids={"t": "id"}, high_water={"t": {10: 2**63}})
 _topics = st.text(max_size=8)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cdc_sync.cli import main
+from cdc_sync.cli.app import main
 from cdc_sync.config import parse_config, route
-from cdc_sync.events import TableId
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.positions import TableId
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.events import TableId
-from cdc_sync.maintained import PipelineMaintained, TableMaintained, lines
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep, chores
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep, chores
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.maintenance_report import PipelineMaintained, TableMaintained, lines
 
 HOUR = 3_600_000
 NOW = 1000 * HOUR

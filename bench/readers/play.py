@@ -18,10 +18,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.readers.history import STEPS, new_table
 from bench.readers.regimes import TABLE, Regime, configuration, regime, topic_prefix
 from cdc_sync.config import Config
-from cdc_sync.context import Context, open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import Record

@@ -17,7 +17,7 @@ class Regime:
     """One kind of table.
 
     Attributes:
-        kind: what `cdc_sync.migrate.readers` takes it for.
+        kind: what `cdc_sync.core.migration.readers` takes it for.
         target: the configuration's section; `{warehouse}` and `{metastore}` stand for where it lies.
         rule: what is said of the table besides.
         namespace: of the table: those of one metastore have one each.

@@ -7,7 +7,7 @@ from cdc_sync.config.secrets import Secret, redact
 from cdc_sync.config.sources import Connector, Flattened, Kafka, Registry
 from cdc_sync.config.tables import TableRule
 from cdc_sync.config.target import Catalog, Target
-from cdc_sync.naming import Clash, Route, TargetName, check_routes
+from cdc_sync.core.migration.routes import Clash, Route, TargetName, check_routes
 
 __all__ = [
     "Catalog",

@@ -17,9 +17,9 @@ from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
 from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 from cdc_sync.config.target import Target
-from cdc_sync.migrate.capabilities import FORMATS, capabilities_of
-from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
-from cdc_sync.upkeep import Upkeep
+from cdc_sync.core.migration.capabilities import FORMATS, capabilities_of
+from cdc_sync.core.migration.maintenance import Upkeep
+from cdc_sync.core.migration.removal import why_not_removed, why_not_renamed
 
 
 class Pipeline(Section):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cdc_sync.config.fields import problem
-from cdc_sync.migrate.capabilities import SchemaEvolution
-from cdc_sync.migrate.readers import regime_of, right_for, why_not
+from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.migration.readers import regime_of, right_for, why_not
 
 Readers: TypeAlias = tuple[
     Literal[

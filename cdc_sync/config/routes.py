@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from cdc_sync.config.fields import problem
 from cdc_sync.config.template import Template, TemplateError
+from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.routes import LeftOut, Route, TargetName
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.policy import Policy, answers
 from cdc_sync.errors import ConfigError, RefusedError
-from cdc_sync.events import TableId
-from cdc_sync.migrate.capabilities import SchemaEvolution, capabilities_of
-from cdc_sync.naming import LeftOut, Route, TargetName
-from cdc_sync.schema.partitioning import Partitioning
-from cdc_sync.schema.policy import Policy, answers
 
 if TYPE_CHECKING:
     from cdc_sync.config.models import Config

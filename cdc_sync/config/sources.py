@@ -16,7 +16,7 @@ from cdc_sync.config.foreigncode import why_foreign
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
-from cdc_sync.patterns import full_match
+from cdc_sync.core.patterns import full_match
 
 _KAFKA_S_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _JOB_S_OWN = frozenset(

@@ -13,10 +13,10 @@ from cdc_sync.config.fields import Regex, Scalar, Text, problem
 from cdc_sync.config.regimes import Readers
 from cdc_sync.config.section import Section
 from cdc_sync.config.template import Template, TemplateError
-from cdc_sync.migrate.capabilities import SchemaEvolution
-from cdc_sync.patterns import full_match
-from cdc_sync.schema.partitioning import Partitioning, PartitioningError
-from cdc_sync.schema.policy import Mode
+from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.patterns import full_match
+from cdc_sync.core.schema.partitioning import Partitioning, PartitioningError
+from cdc_sync.core.schema.policy import Mode
 
 
 class PolicyOverride(Section):

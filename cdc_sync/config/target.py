@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from cdc_sync.config.fields import Location, Properties, Text, problem
 from cdc_sync.config.regimes import Kept, Readers
 from cdc_sync.config.section import Section
-from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.capabilities import Capabilities, SchemaEvolution, capabilities_of
 
 
 class Catalog(Section):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cdc_sync.events import TableId
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.positions import TableId
 
 PARTS = frozenset({"database", "schema", "table"})
 """Placeholders every rule has; a pattern's named groups come on top."""

@@ -138,8 +138,8 @@ def _hold(stage: Stage, show: Show, stop: threading.Event) -> None:
 
 
 def _history(stage: Stage) -> tuple[VersionLine, ...]:
-    from cdc_sync.history.store import HistoryStore
-    from cdc_sync.wording import phrases
+    from cdc_sync.core.migration.wording import phrases
+    from cdc_sync.storage.history import HistoryStore
 
     store = HistoryStore(f"{stage.config.pipeline.root}/history")
     lines = []

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cdc_sync.config import Config, load_config
-from cdc_sync.installed import folder
+from cdc_sync.config.installed import folder
 from cdc_sync.local.process import ServerProcess
 
 _PATIENCE = 60.0

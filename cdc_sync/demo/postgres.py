@@ -10,12 +10,12 @@ import psycopg
 from psycopg import sql
 from typing_extensions import Self
 
-from cdc_sync.capture import postgres as ddl_capture
 from cdc_sync.demo.compare import ColumnImage, TableImage, plain
 from cdc_sync.demo.postgres_scenario import POSTGRES_SCENARIO
 from cdc_sync.demo.source import Database, Source
 from cdc_sync.errors import SetupError
 from cdc_sync.local.stack import LocalStack
+from cdc_sync.sources.databases import postgres as ddl_capture
 
 # The lake keeps these as the text that Postgres itself writes.
 _READ_AS_TEXT = ("uuid", "json", "jsonb", "time without time zone")

@@ -20,7 +20,7 @@ from cdc_sync.demo.show import Show
 from cdc_sync.demo.source import Database
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.local.stack import LocalStack
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 
 PREFIX = "demo"
 """Names the connector and the first part of topics."""

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.schema.casts import Cast, always_converts, cast_between, needs_cast
-from cdc_sync.schema.members import named_as
-from cdc_sync.schema.promote import INTEGER_DIGITS, MAX_PRECISION
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.casts import Cast, always_converts, cast_between, needs_cast
+from cdc_sync.core.schema.members import named_as
+from cdc_sync.core.schema.promote import INTEGER_DIGITS, MAX_PRECISION
+from cdc_sync.core.schema.types import (
     NESTED,
     DataType,
     DecimalType,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Container, Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.conversions import WireColumn
-from cdc_sync.migrate.modes import METADATA
-from cdc_sync.schema.internal import Column as TableColumn
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.debezium.conversions import WireColumn
+from cdc_sync.core.migration.modes import METADATA
+from cdc_sync.core.schema.internal import Column as TableColumn
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
     OFFSET,

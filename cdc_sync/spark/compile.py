@@ -14,12 +14,12 @@ from functools import lru_cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.conversions import WireColumn
-from cdc_sync.debezium.forms import Form, Opaque
-from cdc_sync.debezium.position import FIRST, LAST
-from cdc_sync.schema.internal import Default, InternalSchema
-from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
-from cdc_sync.schema.types import DataType
+from cdc_sync.core.debezium.conversions import WireColumn
+from cdc_sync.core.debezium.forms import Form, Opaque
+from cdc_sync.core.debezium.position import FIRST, LAST
+from cdc_sync.core.schema.internal import Default, InternalSchema
+from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Untold
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,

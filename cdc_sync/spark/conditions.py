@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from cdc_sync.events import TableId
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.columns import PARTITION
 
 

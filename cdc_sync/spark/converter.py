@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from cdc_sync.debezium.conversions import EventSchema
-from cdc_sync.debezium.flattened import FlattenedSchema
-from cdc_sync.debezium.forms import AvroBody, Form
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.incarnations import Began
-from cdc_sync.schema.projection import Projection
+from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.flattened import FlattenedSchema
+from cdc_sync.core.debezium.forms import AvroBody, Form
+from cdc_sync.core.model.incarnations import Began
+from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.schema.projection import Projection
 
 DecimalFormat: TypeAlias = Literal["base64", "numeric"]
 """The JSON converter's `decimal.format`."""

@@ -11,8 +11,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.forms import Prefix
-from cdc_sync.debezium.wire import WireBigDecimal, WireDecimal, WireList, WireMap, WireStruct, WireType
+from cdc_sync.core.debezium.forms import Prefix
+from cdc_sync.core.debezium.wire import WireBigDecimal, WireDecimal, WireList, WireMap, WireStruct, WireType
 from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.layouts import CORRUPT, layout_of

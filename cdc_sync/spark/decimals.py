@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from cdc_sync.debezium.wire import WireBigDecimal
+from cdc_sync.core.debezium.wire import WireBigDecimal
 from cdc_sync.spark.raw import Format, Settings, exact_digits
 
 MAX_BYTES = 65_536

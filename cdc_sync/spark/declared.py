@@ -11,9 +11,9 @@ import json
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.conversions import WireFloat
-from cdc_sync.debezium.forms import Prefix
-from cdc_sync.debezium.wire import WireDateText, WireInstant, WireText, WireTimestampText, WireType
+from cdc_sync.core.debezium.conversions import WireFloat
+from cdc_sync.core.debezium.forms import Prefix
+from cdc_sync.core.debezium.wire import WireDateText, WireInstant, WireText, WireTimestampText, WireType
 from cdc_sync.spark.groups import Group
 from cdc_sync.spark.kept import kept
 from cdc_sync.spark.payloads import is_quoted, lost_quotes

@@ -10,10 +10,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.derived import MAX_TEXT, Derived
-from cdc_sync.quote import quoted
-from cdc_sync.schema.partitioning import Bucket, Identity, Period, Truncate, Unit
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.derived import MAX_TEXT, Derived
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.partitioning import Bucket, Identity, Period, Truncate, Unit
+from cdc_sync.core.schema.types import (
     STRING,
     BinaryType,
     DataType,

@@ -10,11 +10,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.envelope import PAYLOAD_MARKER
-from cdc_sync.debezium.forms import AvroBody, Prefix
-from cdc_sync.events import TableId
-from cdc_sync.incarnations import Began
-from cdc_sync.schemabook import KnownSchema
+from cdc_sync.core.debezium.envelope import PAYLOAD_MARKER
+from cdc_sync.core.debezium.forms import AvroBody, Prefix
+from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.model.incarnations import Began
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.conditions import any_of, first_of
 from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout

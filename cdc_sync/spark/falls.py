@@ -9,8 +9,8 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from cdc_sync.events import TableId
-from cdc_sync.incarnations import Reached
+from cdc_sync.core.model.incarnations import Reached
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.columns import OFFSET, PARTITION, TOPIC
 from cdc_sync.spark.conditions import first_of, names_table
 from cdc_sync.spark.kept import Projection

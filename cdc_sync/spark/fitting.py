@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from cdc_sync.debezium.conversions import WireColumn, WireUnsupported, logical_type
-from cdc_sync.schema.casts import always_converts, needs_cast
-from cdc_sync.schema.projection import Constant, Entry, FromColumn, Projection
-from cdc_sync.schema.promote import reads_as
-from cdc_sync.schema.types import DataType, without_ids
+from cdc_sync.core.debezium.conversions import WireColumn, WireUnsupported, logical_type
+from cdc_sync.core.schema.casts import always_converts, needs_cast
+from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Projection
+from cdc_sync.core.schema.promote import reads_as
+from cdc_sync.core.schema.types import DataType, without_ids
 from cdc_sync.spark.converter import Converter
 
 Casts: TypeAlias = Mapping[FromColumn, tuple[tuple[int, Converter], ...]]

@@ -9,11 +9,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
-from cdc_sync.debezium.forms import AvroBody, Prefix
-from cdc_sync.debezium.rules import MAX_DIGITS
-from cdc_sync.debezium.unsent import fields_that_lose_elements, unsent_fields
-from cdc_sync.schema.projection import FromColumn
+from cdc_sync.core.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
+from cdc_sync.core.debezium.forms import AvroBody, Prefix
+from cdc_sync.core.debezium.rules import MAX_DIGITS
+from cdc_sync.core.debezium.unsent import fields_that_lose_elements, unsent_fields
+from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
 from cdc_sync.spark.changelog import proving
 from cdc_sync.spark.columns import KEY, VALUE

@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn, WireStruct, WireVariableDecimal, logical_type
+from cdc_sync.core.debezium.conversions import WireColumn, WireStruct, WireVariableDecimal, logical_type
 from cdc_sync.spark.changelog import proving, whole_before
 from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter

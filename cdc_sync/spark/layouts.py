@@ -8,9 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.flattened import FlattenedSchema
-from cdc_sync.debezium.forms import Document
-from cdc_sync.events import TableId
+from cdc_sync.core.debezium.flattened import FlattenedSchema
+from cdc_sync.core.debezium.forms import Document
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.conditions import all_of, any_or_false
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.position import avro_source_type, source_type

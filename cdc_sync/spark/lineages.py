@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import OFFSET, OP, PARTITION, POSITION, unchanged_column, value_column
 from cdc_sync.spark.conditions import any_of
 from cdc_sync.spark.position import PARTS

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.wire import WireMap, WireType
+from cdc_sync.core.debezium.wire import WireMap, WireType
 from cdc_sync.spark.raw import Format, Settings, is_object, raw_type
 
 Decoder: TypeAlias = Callable[[Column], Column]

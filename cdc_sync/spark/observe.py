@@ -13,10 +13,10 @@ from functools import cache
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.position import FIRST, LAST, READING
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.incarnations import Began, Fall
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.debezium.position import FIRST, LAST, READING
+from cdc_sync.core.model.incarnations import Began, Fall
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, MADE_UP, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of, any_or_false, by_partition, first_of, names_table
 from cdc_sync.spark.eventreader import EventReader

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from cdc_sync.debezium.forms import AvroBody
+from cdc_sync.core.debezium.forms import AvroBody
 from cdc_sync.spark.conditions import any_of
 
 

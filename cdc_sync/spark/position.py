@@ -6,9 +6,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from cdc_sync.core.model.incarnations import Began
+from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.errors import SchemaError
-from cdc_sync.events import SourcePosition
-from cdc_sync.incarnations import Began
 
 INCARNATION, KIND, PARTS = "incarnation", "kind", "parts"
 

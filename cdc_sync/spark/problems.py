@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.conversions import logical_type
+from cdc_sync.core.debezium.conversions import logical_type
 from cdc_sync.spark.casting import is_lost
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import any_or_false, first_of

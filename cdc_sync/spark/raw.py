@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.debezium.conversions import (
+from cdc_sync.core.debezium.conversions import (
     WireBigDecimal,
     WireBits,
     WireBoolean,
@@ -30,7 +30,7 @@ from cdc_sync.debezium.conversions import (
     WireUnsupported,
     WireVariableDecimal,
 )
-from cdc_sync.debezium.rules import MAX_DIGITS
+from cdc_sync.core.debezium.rules import MAX_DIGITS
 from cdc_sync.errors import SchemaError
 from cdc_sync.spark.converter import DecimalFormat
 

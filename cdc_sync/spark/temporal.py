@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from typing_extensions import assert_never
 
-from cdc_sync.debezium.wire import Unit, WireDate, WireDateText, WireInstant, WireTimestamp, WireTimestampText
+from cdc_sync.core.debezium.wire import Unit, WireDate, WireDateText, WireInstant, WireTimestamp, WireTimestampText
 from cdc_sync.spark.raw import OutOfRange
 
 _UNITS_PER_SECOND = {"milli": 1_000, "micro": 1_000_000, "nano": 1_000_000_000}

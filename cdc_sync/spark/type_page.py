@@ -9,15 +9,15 @@ import sys
 
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import logical_type, wire_type
-from cdc_sync.debezium.type_table import CONVERSIONS, Conversion
+from cdc_sync.core.debezium.conversions import logical_type, wire_type
+from cdc_sync.core.debezium.type_table import CONVERSIONS, Conversion
 from cdc_sync.spark.types import to_spark
 
 _HEAD = """\
 # Types
 
 What a column of the source becomes, by what Kafka Connect says of it. This page is written from the table that the
-program acts by (`cdc_sync/debezium/type_table.py`), and a test compares them.
+program acts by (`cdc_sync/core/debezium/type_table.py`), and a test compares them.
 
 - A value that has no place in its column's type never becomes NULL without a word. The record is *set aside*, which
   `status` shows with the column's name and the record's offset, unless the table below says otherwise.

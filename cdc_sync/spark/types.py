@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.schema.internal import Default
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.internal import Default
+from cdc_sync.core.schema.types import (
     BinaryType,
     BooleanType,
     DataType,

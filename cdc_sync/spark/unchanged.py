@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, OFFSET, OP, doubt_column, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.latest import begins_with_row, together

@@ -8,9 +8,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.rewritestate import UnconvertedValue
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import NESTED, BinaryType, DataType
+from cdc_sync.core.migration.operator_requests import UnconvertedValue
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import NESTED, BinaryType, DataType
 from cdc_sync.spark.casting import has_no_place
 from cdc_sync.spark.columns import value_column
 

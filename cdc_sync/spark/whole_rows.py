@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import OFFSET, OP, before_column, unchanged_column, value_column
 from cdc_sync.spark.types import to_spark
 

@@ -10,17 +10,17 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.altered import HeldColumns
+from cdc_sync.core.migration.capabilities import Capabilities, SchemaEvolution
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import Backfill, Migration
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.errors import TargetMoved
-from cdc_sync.migrate.altered import HeldColumns
-from cdc_sync.migrate.capabilities import Capabilities, SchemaEvolution
-from cdc_sync.migrate.migration import Backfill, Migration
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.union import RowMoves
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.migrate.altered import HeldColumns
-from cdc_sync.migrate.capabilities import DELTA, Capabilities
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.altered import HeldColumns
+from cdc_sync.core.migration.capabilities import DELTA, Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
@@ -33,12 +34,13 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     Step,
 )
-from cdc_sync.migrate.modes import metadata_names
-from cdc_sync.migrate.names import held_migration, held_schema
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.core.migration.modes import metadata_names
+from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
@@ -58,8 +60,6 @@ from cdc_sync.targets.past_members import Part, as_now, delta_part
 from cdc_sync.targets.place import held_parts
 from cdc_sync.targets.sharing import change_rows_statement, held_rows, remove_rows_statement
 from cdc_sync.targets.stamps import PARTITION_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY
-from cdc_sync.union import RowMoves
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class DeltaTarget:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import types as T
 
-from cdc_sync.schema.types import DataType
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 Field: TypeAlias = dict[str, Any]

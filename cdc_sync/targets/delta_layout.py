@@ -15,12 +15,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cdc_sync.migrate.capabilities import DELTA
-from cdc_sync.migrate.derived import Derived, Steps, derived_columns, derived_name, followed, text_left
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.migrate.namerules import DERIVED_PREFIX
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, PartitionField, Partitioning
+from cdc_sync.core.migration.capabilities import DELTA
+from cdc_sync.core.migration.derived import Derived, Steps, derived_columns, derived_name, followed, text_left
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, PartitionField, Partitioning
 from cdc_sync.targets.delta_fields import COLUMN_ID, Field, delta_type, new_field
 from cdc_sync.targets.delta_schema import altered, new_fields
 from cdc_sync.targets.stamps import PARTITION_PROPERTY

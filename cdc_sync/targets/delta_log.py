@@ -22,8 +22,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.errors import TargetError
-from cdc_sync.quote import quoted
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta_fields import Field, features_for
 from cdc_sync.targets.delta_layout import Layout

@@ -7,8 +7,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.errors import TargetError
-from cdc_sync.schema.members import (
+from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
     MemberChange,
@@ -18,6 +17,7 @@ from cdc_sync.schema.members import (
     UpdateKeyType,
     UpdatePartType,
 )
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.delta_fields import Field, moved, new_field, placed, replaced, without
 
 _PARTS = {"element": "elementType", "value": "valueType"}

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.capabilities import DELTA, can_change_in_place
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.schema.changes import (
+from cdc_sync.core.migration.capabilities import DELTA, can_change_in_place
+from cdc_sync.core.migration.modes import METADATA, Mode
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -27,9 +27,9 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.members import AddMember, member_changes
-from cdc_sync.schema.types import NESTED
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.members import AddMember, member_changes
+from cdc_sync.core.schema.types import NESTED
 from cdc_sync.targets.delta_fields import Field, commented, delta_type, moved, new_field, placed, replaced, without
 from cdc_sync.targets.delta_members import changed_inside
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import DELTA
-from cdc_sync.migrate.derived import held_partitioning
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.capabilities import DELTA
+from cdc_sync.core.migration.derived import held_partitioning
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     CreateTable,
@@ -21,12 +20,13 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     Step,
 )
-from cdc_sync.migrate.modes import Mode, metadata_names
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.migration.modes import Mode, metadata_names
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.base import check_held, marker_after_join
 from cdc_sync.targets.delta_fields import delta_type
 from cdc_sync.targets.delta_layout import Layout, divided, new_layout, relabelled, rewritten

@@ -21,8 +21,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.targets.delta_log import DeltaTable, readable
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _LOG_RETENTION = "delta.logRetentionDuration"
 _DEFAULT_RETENTION = timedelta(days=30)

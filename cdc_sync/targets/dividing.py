@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.migrate.derived import Derived
-from cdc_sync.quote import quoted
+from cdc_sync.core.migration.derived import Derived
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.spark.derived import derived_column, derived_sql
 
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
-from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import ChangeRegime, CreateTable, Migration, Repartition
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
+from cdc_sync.core.migration.capabilities import Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import ChangeRegime, CreateTable, Migration, Repartition
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.targets.base import Batch, Commit, Target, TargetState
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class DraftTarget:

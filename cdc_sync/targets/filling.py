@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdc_sync.migrate.migration import Backfill
-from cdc_sync.quote import quoted
+from cdc_sync.core.migration.migration import Backfill
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.spark.types import literal_sql
 from cdc_sync.targets.dividing import UNDIVIDED, Division, assignments
 

@@ -18,10 +18,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import Capabilities, capabilities_of
-from cdc_sync.migrate.derived import held_partitioning
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.capabilities import Capabilities, capabilities_of
+from cdc_sync.core.migration.derived import held_partitioning
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
@@ -32,14 +32,15 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     Step,
 )
-from cdc_sync.migrate.names import held_migration, held_schema
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED
-from cdc_sync.schema.types import NESTED
+from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED
+from cdc_sync.core.schema.types import NESTED
+from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.formats import HUDI_SETTINGS
@@ -73,7 +74,6 @@ from cdc_sync.targets.keyless import Writer, write_whole_rows
 from cdc_sync.targets.listing import Listed
 from cdc_sync.targets.past import Beginning, Entry, Lineage, states
 from cdc_sync.targets.place import held_parts
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class HudiTarget:

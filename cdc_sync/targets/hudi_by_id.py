@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.quote import quoted
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.targets.hudi_internal import Field
 
 

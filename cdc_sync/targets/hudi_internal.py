@@ -14,9 +14,9 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.modes import METADATA, Mode
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     BinaryType,
     BooleanType,
     DataType,

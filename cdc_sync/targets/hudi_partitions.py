@@ -18,12 +18,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.migrate.derived import Derived, Steps, derived_as, derived_columns, followed
-from cdc_sync.migrate.modes import Mode, column_types
-from cdc_sync.migrate.namerules import NameRules
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import PartitionField, Partitioning, field_text
+from cdc_sync.core.migration.derived import Derived, Steps, derived_as, derived_columns, followed
+from cdc_sync.core.migration.modes import Mode, column_types
+from cdc_sync.core.migration.namerules import NameRules
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import PartitionField, Partitioning, field_text
 from cdc_sync.spark.derived import derived_column
 from cdc_sync.targets.hudi_schema import COMMIT_TIME, DELETED, FILE_NAME, PARTITION_PATH
 

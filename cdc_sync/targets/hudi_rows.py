@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import BinaryType, DataType, FloatType, ListType, MapType, StructType
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.types import BinaryType, DataType, FloatType, ListType, MapType, StructType
 from cdc_sync.spark.columns import CREATED, unchanged_column, value_column
 from cdc_sync.spark.columns import DELETED as ROW_DELETED
 from cdc_sync.spark.conditions import any_of

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.model.progress import PROPERTY, Progress, parse_progress
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.progress import PROPERTY, Progress, parse_progress
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.targets.hudi_partitions import PartitionColumn
 
 STAMP = "cdc_sync.table"

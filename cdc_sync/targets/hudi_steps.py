@@ -9,15 +9,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from cdc_sync.core.migration.capabilities import SchemaEvolution, can_compare
+from cdc_sync.core.migration.derived import Steps, text_left
+from cdc_sync.core.migration.migration import Backfill, JoinValues, Migration, RewriteTable
+from cdc_sync.core.migration.modes import metadata_names
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import SchemaEvolution, can_compare
-from cdc_sync.migrate.derived import Steps, text_left
-from cdc_sync.migrate.migration import Backfill, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import metadata_names
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal

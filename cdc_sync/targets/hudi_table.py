@@ -21,11 +21,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.types import STRING
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import SchemaEvolution
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import STRING
 from cdc_sync.targets.folder import delete_folder
 from cdc_sync.targets.hudi_by_id import value_of
 from cdc_sync.targets.hudi_internal import (

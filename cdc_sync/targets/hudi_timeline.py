@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.model.progress import PROPERTY
 from cdc_sync.errors import TargetError, UnfitTarget
-from cdc_sync.progress import PROPERTY
 from cdc_sync.targets.hudi_internal import LATEST_SCHEMA
 from cdc_sync.targets.hudi_schema import HeldColumns
 from cdc_sync.targets.hudi_stamp import STAMP, Stamp, parse_stamp

@@ -21,9 +21,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.capabilities import HUDI
+from cdc_sync.core.migration.names import held_name
 from cdc_sync.errors import TargetError, TargetMoved
-from cdc_sync.migrate.capabilities import HUDI
-from cdc_sync.migrate.names import held_name
 from cdc_sync.spark.formats import HUDI_CALENDAR
 from cdc_sync.targets.base import moved
 from cdc_sync.targets.claims import Claims

@@ -17,8 +17,8 @@ from typing import Any, cast
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import PROPERTY, Progress
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import PROPERTY, Progress
 from cdc_sync.targets.base import check_held, moved
 from cdc_sync.targets.iceberg_callback import with_properties
 from cdc_sync.targets.iceberg_past import lineage

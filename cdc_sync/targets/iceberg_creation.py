@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
-from cdc_sync.migrate.migration import CreateTable
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED
+from cdc_sync.core.migration.migration import CreateTable
+from cdc_sync.core.migration.modes import METADATA, Mode
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.iceberg_partitions import new_schema_and_spec, properties_of
 from cdc_sync.targets.java import java_map

@@ -18,9 +18,9 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.migrate.names import held_name
-from cdc_sync.schema.partitioning import UNITS, Bucket, Identity, PartitionField, Partitioning, Period, Truncate
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.names import held_name
+from cdc_sync.core.schema.partitioning import UNITS, Bucket, Identity, PartitionField, Partitioning, Period, Truncate
 from cdc_sync.targets.stamps import PARTITION_PROPERTY
 
 _LEFT = f"{ICEBERG.reserved_prefix}_dropped_"

@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from cdc_sync.progress import PROPERTY
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column
+from cdc_sync.core.model.progress import PROPERTY
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.base import Commit

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.migrate.migration import RewriteTable
-from cdc_sync.progress import Progress
+from cdc_sync.core.migration.migration import RewriteTable
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.targets.iceberg_change import Change
 from cdc_sync.targets.iceberg_partitions import left_columns, needed_by_specs, partitioning_of, stamp_what_is_left
 from cdc_sync.targets.iceberg_schema import alter

@@ -7,9 +7,8 @@ from typing import Any
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import ICEBERG, can_change_in_place
-from cdc_sync.schema.changes import (
+from cdc_sync.core.migration.capabilities import ICEBERG, can_change_in_place
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -24,9 +23,9 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.evolve import left_neighbour
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.members import (
+from cdc_sync.core.schema.evolve import left_neighbour
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
     MemberChange,
@@ -37,7 +36,8 @@ from cdc_sync.schema.members import (
     member_changes,
     path_text,
 )
-from cdc_sync.schema.types import NESTED, DataType
+from cdc_sync.core.schema.types import NESTED, DataType
+from cdc_sync.errors import TargetError
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.iceberg_partitions import leave_out, release, take_back
 

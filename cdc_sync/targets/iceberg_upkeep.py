@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.targets.iceberg_past import lineage
 from cdc_sync.targets.iceberg_rewrite import TAG
 from cdc_sync.targets.past import Entry
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _FOLDERS = ("data", "metadata")
 """Where files of a table are written; nothing else below its location is looked at."""

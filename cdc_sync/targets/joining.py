@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cdc_sync.migrate.capabilities import can_compare
-from cdc_sync.migrate.migration import JoinValues
-from cdc_sync.quote import quoted
+from cdc_sync.core.migration.capabilities import can_compare
+from cdc_sync.core.migration.migration import JoinValues
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.dividing import UNDIVIDED, Division, assignments
 

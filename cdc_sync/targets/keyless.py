@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from structlog import get_logger
 
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.whole_rows import NET

@@ -14,14 +14,16 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 from structlog import get_logger
 
+from cdc_sync.core.migration.capabilities import MEMORY, Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
+from cdc_sync.core.migration.modes import Mode, metadata_names
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import MEMORY, Capabilities
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
-from cdc_sync.migrate.modes import Mode, metadata_names
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import DataType
 from cdc_sync.spark.casting import converted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import literal, to_spark, with_leaves
@@ -40,8 +42,6 @@ from cdc_sync.targets.base import (
 )
 from cdc_sync.targets.keyless import comparable
 from cdc_sync.targets.memory_members import reshaped
-from cdc_sync.union import RowMoves
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 _Row = dict[int | str, Any]
 """Values by column id, so that renames and moves cost nothing; a changelog's metadata stands under its names."""

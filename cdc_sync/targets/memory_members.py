@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdc_sync.schema.types import DataType, ListType, MapType, StructType
+from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType
 
 
 def reshaped(value: Any, old: DataType, new: DataType) -> Any:

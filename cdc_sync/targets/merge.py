@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.quote import quoted
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch

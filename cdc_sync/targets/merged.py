@@ -20,10 +20,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.errors import ShareRefused, TargetError, UnfitTarget
-from cdc_sync.events import TableId
-from cdc_sync.migrate.capabilities import Capabilities
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.capabilities import Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
@@ -34,21 +33,22 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     with_schemas,
 )
-from cdc_sync.naming import Route, TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.refused import Refused
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import without_ids
-from cdc_sync.sharing import evolved, settled, without
+from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.shared_schema import Share, Union, empty_union, parse_union
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.shared_table import evolved, settled, without
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import without_ids
+from cdc_sync.errors import ShareRefused, TargetError, UnfitTarget
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.base import Batch, Commit, RowsOf, Shareable, Target, TargetState, check_held, same_offsets
 from cdc_sync.targets.draft import DraftTarget
-from cdc_sync.union import Share, Union, empty_union, parse_union
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class SharedTables:

@@ -15,8 +15,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.java import java_list, java_map
 from cdc_sync.targets.parquet_schema import HiveColumn

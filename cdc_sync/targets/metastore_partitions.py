@@ -9,7 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.targets.metastore import Entry, Metastore, is_problem
 from cdc_sync.targets.parquet_stamp import Values
 

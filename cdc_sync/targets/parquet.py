@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import PARQUET, Capabilities
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.capabilities import PARQUET, Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     CreateTable,
@@ -29,13 +29,14 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     Step,
 )
-from cdc_sync.migrate.modes import metadata_names
-from cdc_sync.migrate.names import held_migration, held_schema
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.migration.modes import metadata_names
+from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.errors import TargetError
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal
@@ -53,7 +54,6 @@ from cdc_sync.targets.parquet_write import write_batch
 from cdc_sync.targets.past import states
 from cdc_sync.targets.place import held_target
 from cdc_sync.targets.rows import converted_rows
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 
 class ParquetTarget:

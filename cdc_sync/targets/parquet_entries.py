@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.metastore import Entry, Metastore
 from cdc_sync.targets.metastore_partitions import Partition, Partitions

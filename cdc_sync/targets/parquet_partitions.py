@@ -9,12 +9,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructType
 
-from cdc_sync.migrate.capabilities import PARQUET
-from cdc_sync.migrate.derived import Steps, derived_columns, followed, held_partitioning, text_left
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
+from cdc_sync.core.migration.capabilities import PARQUET
+from cdc_sync.core.migration.derived import Steps, derived_columns, followed, held_partitioning, text_left
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.spark.columns import DELETED, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of
 from cdc_sync.spark.derived import derived_sql

@@ -8,9 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column as SchemaColumn
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column as SchemaColumn
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal, to_spark

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as T
 
-from cdc_sync.migrate.modes import METADATA, Mode
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import DataType
+from cdc_sync.core.migration.modes import METADATA, Mode
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.spark.types import to_spark, wide_integer, with_leaves
 
 _LONGEST_COMMENT = 256

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import types as T
 
+from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.model.progress import Progress, parse_progress
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning, PartitioningError
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.progress import Progress, parse_progress
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning, PartitioningError
 
 Values: TypeAlias = tuple[str, ...]
 """One text for each key of a partitioned table, in order, as the metastore has them."""

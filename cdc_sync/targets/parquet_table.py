@@ -17,8 +17,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from structlog import get_logger
 
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.errors import FilesGone, TargetError
-from cdc_sync.naming import TargetName
 from cdc_sync.targets.base import moved
 from cdc_sync.targets.claims import Claims
 from cdc_sync.targets.failures import first_line

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.spark.columns import DELETED
 from cdc_sync.targets.base import Batch
 from cdc_sync.targets.keyless import Writer, write_whole_rows

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress, parse_progress
 from cdc_sync.errors import UnfitTarget
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress, parse_progress
 from cdc_sync.targets.base import Commit, same_offsets
 
 

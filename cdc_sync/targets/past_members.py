@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 
-from cdc_sync.schema.types import NESTED, STRING, DataType, Field, ListType, MapType, StructType
+from cdc_sync.core.schema.types import NESTED, STRING, DataType, Field, ListType, MapType, StructType
 from cdc_sync.spark.casting import converted
 from cdc_sync.spark.types import to_spark
 

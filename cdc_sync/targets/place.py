@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cdc_sync.migrate.namerules import NameRules
-from cdc_sync.migrate.names import held_name
-from cdc_sync.naming import TargetName
+from cdc_sync.core.migration.namerules import NameRules
+from cdc_sync.core.migration.names import held_name
+from cdc_sync.core.migration.routes import TargetName
 
 
 def held_parts(name: TargetName, rules: NameRules) -> tuple[str, str]:

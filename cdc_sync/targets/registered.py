@@ -15,19 +15,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import PARQUET, Capabilities
+from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
+from cdc_sync.core.migration.migration import Migration
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import PARQUET, Capabilities
-from cdc_sync.migrate.migration import Migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import InternalSchema
 from cdc_sync.targets.base import Batch, Commit, Target, TargetState
 from cdc_sync.targets.failures import first_line
 from cdc_sync.targets.files import Files
 from cdc_sync.targets.listing import SUFFIXES, Listed, entries
 from cdc_sync.targets.metastore import Entry, Metastore
 from cdc_sync.targets.place import held_target
-from cdc_sync.upkeep import Chores, Holdings, Maintained, Upkeep
 
 TABLE = "cdc_sync.table"
 """The parameter that holds the table's name as it is written: the metastore folds it to lower case."""

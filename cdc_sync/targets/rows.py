@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 
-from cdc_sync.migrate.migration import RewriteTable
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
+from cdc_sync.core.migration.migration import RewriteTable
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.spark.casting import converted
 from cdc_sync.spark.types import literal
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.migrate.migration import Backfill
-from cdc_sync.migrate.namerules import NameRules
-from cdc_sync.migrate.names import held_schema
-from cdc_sync.quote import quoted
-from cdc_sync.schema.types import STRING
+from cdc_sync.core.migration.migration import Backfill
+from cdc_sync.core.migration.namerules import NameRules
+from cdc_sync.core.migration.names import held_schema
+from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.types import STRING
 from cdc_sync.spark.types import literal_sql
 from cdc_sync.targets.base import RowsOf
 from cdc_sync.targets.filling import backfill_statement
-from cdc_sync.union import RowMoves
 
 
 def change_rows_statement(table: str, rows: RowsOf, change: RowMoves | Backfill) -> str | None:

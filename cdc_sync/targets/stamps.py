@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.migrate.migration import Migration
+from cdc_sync.core.migration.migration import Migration
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 MODE_PROPERTY = "cdc_sync.mode"

@@ -14,7 +14,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal
 from functools import lru_cache
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 
 BOOLEAN = ConnectSchema(type="boolean")
 INT8 = ConnectSchema(type="int8")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import TableId
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.testing.connect import INT64, TEXT, column, enum, message, struct
 
 VERSION = "3.6.1.Final"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.history.revision import Version
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.internal import InternalSchema
 
 
 def version(number: int, schema: InternalSchema) -> Version:

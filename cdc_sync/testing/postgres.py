@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import SchemaError
-from cdc_sync.events import TableId
 from cdc_sync.testing.connect import encode, json_text
 from cdc_sync.testing.connect import prefix as prefix_of
 from cdc_sync.testing.envelope import Record, change_payload, envelope_schema, key_schema, source_block

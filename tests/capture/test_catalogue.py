@@ -15,16 +15,16 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from cdc_sync.capture.catalogue_sql import read_catalogue
 from cdc_sync.config.sources import SourceCatalogue as Settings
+from cdc_sync.core.lineage.catalogue import CatalogueReading, Moment
+from cdc_sync.core.lineage.kept import Missed, Span
+from cdc_sync.core.lineage.laying import certain, possible_tokens
+from cdc_sync.core.model.positions import Commit, SourcePosition, TableId
 from cdc_sync.errors import SetupError
-from cdc_sync.events import Commit, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment
-from cdc_sync.evidence.kept import Missed, Span
-from cdc_sync.evidence.laying import certain, possible_tokens
 from cdc_sync.local.postgres import DATABASE, PostgresServer
-from cdc_sync.sourcecatalogue import SourceCatalogue
-from cdc_sync.state import StateStore
+from cdc_sync.sources.catalog_reader import SourceCatalogue
+from cdc_sync.sources.databases.catalogue_sql import read_catalogue
+from cdc_sync.storage.state import StateStore
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka

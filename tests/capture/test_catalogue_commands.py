@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from cdc_sync.events import Commit
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment
-from cdc_sync.evidence.laying import possible_tokens
+from cdc_sync.core.lineage.catalogue import CatalogueReading, Moment
+from cdc_sync.core.lineage.laying import possible_tokens
+from cdc_sync.core.model.positions import Commit
 from cdc_sync.local.postgres import PostgresServer
 from tests.capture.test_catalogue import Source, names
 from tests.postgres import postgres_server

@@ -17,26 +17,15 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from cdc_sync.capture.advice import advice_on
-from cdc_sync.capture.postgres import (
-    apply,
-    install_ddl_capture,
-    install_sql,
-    look_at,
-    may_be_forged,
-    uninstall_sql,
-)
 from cdc_sync.config.sources import SourceCatalogue as Settings
-from cdc_sync.errors import SetupError
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, Structure
-from cdc_sync.evidence.initials import told_initial
-from cdc_sync.evidence.messages import MessageLog
-from cdc_sync.evidence.records import LogicalMessage
-from cdc_sync.local.postgres import PostgresServer
-from cdc_sync.schema.initial import InitialValue, Known, Unknown
-from cdc_sync.schema.observed import ObservedColumn
-from cdc_sync.schema.types import (
+from cdc_sync.core.lineage.column_log import ColumnLog, Structure
+from cdc_sync.core.lineage.initials import told_initial
+from cdc_sync.core.lineage.messages import MessageLog
+from cdc_sync.core.lineage.records import LogicalMessage
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.initial import InitialValue, Known, Unknown
+from cdc_sync.core.schema.observed import ObservedColumn
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -50,8 +39,19 @@ from cdc_sync.schema.types import (
     DecimalType,
     ListType,
 )
-from cdc_sync.sourcecatalogue import SourceCatalogue
-from cdc_sync.state import StateStore
+from cdc_sync.errors import SetupError
+from cdc_sync.local.postgres import PostgresServer
+from cdc_sync.sources.catalog_reader import SourceCatalogue
+from cdc_sync.sources.databases.advice import advice_on
+from cdc_sync.sources.databases.postgres import (
+    apply,
+    install_ddl_capture,
+    install_sql,
+    look_at,
+    may_be_forged,
+    uninstall_sql,
+)
+from cdc_sync.storage.state import StateStore
 from tests.postgres import postgres_server
 
 pytestmark = pytest.mark.kafka

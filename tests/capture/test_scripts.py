@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync import commands
-from cdc_sync.capture import postgres
-from cdc_sync.capture.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
+from cdc_sync.api import commands
 from cdc_sync.errors import ConfigError, SetupError
+from cdc_sync.sources.databases import postgres
+from cdc_sync.sources.databases.postgres import apply, install_ddl_capture, install_sql, uninstall_sql
 
 
 def test_without_a_connection_the_script_is_returned_and_nothing_is_done() -> None:

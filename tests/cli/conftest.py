@@ -7,7 +7,7 @@ import pytest
 import stamina
 import structlog
 
-from cdc_sync.cli import main
+from cdc_sync.cli.app import main
 from tests.cli.runner import CommandLine, Ran
 
 

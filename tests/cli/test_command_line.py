@@ -11,13 +11,14 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from typer.testing import CliRunner
 
-from cdc_sync import commands, output
-from cdc_sync.cli import app
+from cdc_sync.api import commands
+from cdc_sync.cli import render as output
+from cdc_sync.cli.app import app
 from cdc_sync.config import Config
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import RefusedError, SetupError
-from cdc_sync.events import TableId
-from cdc_sync.reports import RunReport
-from cdc_sync.state import TableState, TableStatus
+from cdc_sync.runtime.reports import RunReport
+from cdc_sync.storage.state import TableState, TableStatus
 from tests.cli.runner import CommandLine
 
 _COMMANDS = ["validate", "run", "status", "history", "diff", "replay", "demo"]

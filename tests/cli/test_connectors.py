@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from cdc_sync.connectors import connector_lines, heartbeat_line
+from cdc_sync.sources.connectors import connector_lines, heartbeat_line
 from tests.cli.runner import CommandLine
 from tests.cli.test_status_command import fill
 

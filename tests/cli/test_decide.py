@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.cli import main
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.naming import Decision, Join
-from cdc_sync.schema.diff import diff
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.cli.app import main
+from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.state import StateStore, TableStatus
 from tests.history.versions import ORDERS, versions
 
 Run = Callable[..., tuple[int, str]]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.history.revision import Version
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING
+from cdc_sync.storage.history import HistoryStore
 from tests.cli.runner import CommandLine
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")

@@ -10,10 +10,10 @@ import pytest
 import stamina
 import structlog
 
-from cdc_sync import log
+from cdc_sync.cli import log
 from cdc_sync.config import Secret
 from cdc_sync.errors import TargetError
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from tests.plan.model import ROUTE
 
 PASSWORD = Secret("hunter2", reference="${env:PW}", parts=(("hunter2", "${env:PW}"),))
@@ -112,7 +112,7 @@ def test_a_repetition_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_failure_that_nobody_thought_of_shows_its_place_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from cdc_sync.tablestanding import TableStanding
+    from cdc_sync.runtime.table.standing import TableStanding
 
     log.configure(as_json=True)
     table = TableStanding(StateStore(str(tmp_path)), ROUTE)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync import commands
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.explain import ExplainedStep
-from cdc_sync.reports import Plan, PlannedTable, VersionLine
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.state import QuarantineCount
-from cdc_sync.wording import Phrase
+from cdc_sync.api import commands
+from cdc_sync.core.migration.wording import Phrase
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.planning.explain import ExplainedStep
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.runtime.reports import Plan, PlannedTable, VersionLine
+from cdc_sync.storage.state import QuarantineCount
 from tests.cli.runner import CommandLine
 
 VERSION = VersionLine(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.printable import printable
-from cdc_sync.state import StateStore
+from cdc_sync.cli.printable import printable
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
 from tests.cli.test_status_command import PAUSED
 

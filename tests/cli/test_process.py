@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.signals import INTERRUPTED, interruptible
+from cdc_sync.cli.signals import INTERRUPTED, interruptible
 
 _PACKAGE = Path(__file__).parents[2] / "cdc_sync"
 
@@ -20,7 +20,7 @@ _PACKAGE = Path(__file__).parents[2] / "cdc_sync"
 def test_commands_that_only_look_start_no_jvm_and_load_no_pyspark(config: Path) -> None:
     program = f"""
 import sys
-from cdc_sync.cli import main
+from cdc_sync.cli.app import main
 for command in (["validate", "--check"], ["status"], ["history"]):
     main([command[0], {str(config)!r}, *command[1:]])
 main(["diff", {str(config)!r}, "orders", "1", "2"])
@@ -70,7 +70,7 @@ def test_what_the_work_raises_is_raised_to_the_caller() -> None:
 def test_a_second_interrupt_leaves_at_once() -> None:
     program = """
 import os, signal, time
-from cdc_sync.signals import interruptible
+from cdc_sync.cli.signals import interruptible
 
 def work(stop):
     os.kill(os.getpid(), signal.SIGINT)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.cli import main
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.rewritestate import RegimeAsked
-from cdc_sync.state import StateStore
+from cdc_sync.cli.app import main
+from cdc_sync.core.migration.operator_requests import RegimeAsked
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.state import StateStore
 from tests.history.versions import ORDERS, versions
 
 Run = Callable[..., tuple[int, str]]

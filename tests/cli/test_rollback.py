@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.cli import main
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.rewritestate import Rollback
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.types import INT64
-from cdc_sync.state import StateStore, TableStatus
-from cdc_sync.stops import rolled_back
+from cdc_sync.cli.app import main
+from cdc_sync.core.migration.operator_requests import Rollback
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.types import INT64
+from cdc_sync.runtime.stops import rolled_back
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.state import StateStore, TableStatus
 from tests.history.versions import ORDERS, at, versions
 
 Run = Callable[..., tuple[int, str]]

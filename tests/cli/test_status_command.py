@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from cdc_sync.events import TableId
-from cdc_sync.resync import Mark
-from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.resync import Mark
+from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
 from tests.cli.runner import CommandLine
 
 RUNNING = TableStatus(

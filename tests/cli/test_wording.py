@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.schema.changes import (
+from cdc_sync.core.migration.wording import change_text, phrases, type_text
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -19,8 +20,8 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -39,7 +40,6 @@ from cdc_sync.schema.types import (
     MapType,
     StructType,
 )
-from cdc_sync.wording import change_text, phrases, type_text
 
 NAMES = {1: "id", 2: "qty", 3: "note"}
 NOTE = Column(id=3, name="note", type=STRING)

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from cdc_sync import patterns
 from cdc_sync.config import parse_config
 from cdc_sync.config.routes import is_routed, route
+from cdc_sync.core import patterns
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.patterns import full_match
 from cdc_sync.errors import ConfigError, RefusedError
-from cdc_sync.events import TableId
-from cdc_sync.naming import LeftOut
-from cdc_sync.patterns import full_match
 
 ENDLESS, NAME = r"(a|aa)+b", "a" * 63
 CONFIG = """

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, ICEBERG
 
 from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.errors import RefusedError
-from cdc_sync.events import TableId
-from cdc_sync.migrate.capabilities import HUDI, HUDI_ON_READ, ICEBERG
-from cdc_sync.naming import LeftOut
-from cdc_sync.schema.partitioning import Partitioning
-from cdc_sync.schema.policy import Policy
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
 MYSQL_ORDERS = TableId(database="inventory", schema="", table="orders")

@@ -88,7 +88,7 @@ def config_of(
 @pytest.fixture(scope="session")
 def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLake:
     """Run a capture into a lake of a format, in one batch."""
-    from cdc_sync import job
+    from cdc_sync.runtime import job
     from tests.corpus.runs import run_into_lake, session_of_its_own
 
     @cache

@@ -10,8 +10,8 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from cdc_sync.schema import types as tracked
-from cdc_sync.schema.internal import InternalSchema
+from cdc_sync.core.schema import types as tracked
+from cdc_sync.core.schema.internal import InternalSchema
 from tests.corpus.truth import OutOfRange, kind
 from tests.lakes.table import Table
 

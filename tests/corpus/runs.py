@@ -10,11 +10,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
-from cdc_sync.context import Context, open_context
-from cdc_sync.job import SyncJob
-from cdc_sync.kafka import KafkaClient
-from cdc_sync.reports import RunReport
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.runtime.reports import RunReport
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.storage.state import StateStore, TableStatus
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from cdc_sync.debezium.conversions import observed
-from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.proof import Behind, prove
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.plan import is_later
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Alignment, Facts, Proof
-from cdc_sync.schema.derive import derive
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import EMPTY_SCHEMA
+from cdc_sync.core.debezium.conversions import observed
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.proof import Behind, prove
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.planning.plan import is_later
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Alignment, Facts, Proof
+from cdc_sync.core.schema.derive import derive
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA
 from cdc_sync.testing import Record
 from tests.corpus.carried import script_position
 from tests.corpus.reader import database, history, script, topics

@@ -16,10 +16,10 @@ from typing import Any
 import fastavro
 import pytest
 
-from cdc_sync.debezium.avro import MAX_NODES, connect_schema, find_id, inline, without_logical_types
-from cdc_sync.debezium.connect import MAX_DEPTH, MAX_FIELDS, ConnectSchema
-from cdc_sync.debezium.conversions import WireColumn, wire_column
-from cdc_sync.debezium.envelope import RecordKind, classify, event_schema, read_schema, split
+from cdc_sync.core.debezium.avro import MAX_NODES, connect_schema, find_id, inline, without_logical_types
+from cdc_sync.core.debezium.connect import MAX_DEPTH, MAX_FIELDS, ConnectSchema
+from cdc_sync.core.debezium.conversions import WireColumn, wire_column
+from cdc_sync.core.debezium.envelope import RecordKind, classify, event_schema, read_schema, split
 from cdc_sync.errors import WireError
 from tests.corpus.reader import PREFIXES, Message, schemas, topics
 

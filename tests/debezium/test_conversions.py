@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.conversions import WireUnsupported, logical_type, observed, wire_column, wire_type
-from cdc_sync.debezium.envelope import event_schema
-from cdc_sync.debezium.literals import canonical, canonical_default
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.conversions import WireUnsupported, logical_type, observed, wire_column, wire_type
+from cdc_sync.core.debezium.envelope import event_schema
+from cdc_sync.core.debezium.literals import canonical, canonical_default
+from cdc_sync.core.schema import types
+from cdc_sync.core.schema.types import DataType, DecimalType, Field, ListType, MapType, StructType
 from cdc_sync.errors import WireError
-from cdc_sync.schema import types
-from cdc_sync.schema.types import DataType, DecimalType, Field, ListType, MapType, StructType
 from cdc_sync.testing import (
     BOOLEAN,
     BYTES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from cdc_sync.debezium.connect import ConnectSchema, load_json
-from cdc_sync.debezium.conversions import EventSchema, WireUnsupported, observed
-from cdc_sync.debezium.envelope import (
+from cdc_sync.core.debezium.connect import ConnectSchema, load_json
+from cdc_sync.core.debezium.conversions import EventSchema, WireUnsupported, observed
+from cdc_sync.core.debezium.envelope import (
     RecordKind,
     classify,
     event_schema,
@@ -16,8 +16,8 @@ from cdc_sync.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.debezium.fingerprint import structural
-from cdc_sync.events import SourcePosition, TableId
+from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.testing import (
     INT32,
     TEXT,

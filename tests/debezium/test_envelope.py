@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.debezium.connect import MAX_FIELDS, ConnectSchema
-from cdc_sync.debezium.conversions import observed
-from cdc_sync.debezium.envelope import (
+from cdc_sync.core.debezium.connect import MAX_FIELDS, ConnectSchema
+from cdc_sync.core.debezium.conversions import observed
+from cdc_sync.core.debezium.envelope import (
     RecordKind,
     classify,
     event_schema,
@@ -20,9 +20,9 @@ from cdc_sync.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.debezium.fingerprint import structural
+from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.errors import WireError
-from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.testing import (
     INT32,
     INT64,

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.conversions import EventSchema
-from cdc_sync.debezium.envelope import Source, event_schema, read_schema, split
-from cdc_sync.debezium.fingerprint import structural
-from cdc_sync.debezium.flattened import FlattenedSchema, FlattenedSettings, flattened, read_flattened
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.envelope import Source, event_schema, read_schema, split
+from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.debezium.flattened import FlattenedSchema, FlattenedSettings, flattened, read_flattened
+from cdc_sync.core.model.positions import NO_POSITION, SourcePosition, TableId
 from cdc_sync.errors import ConfigError, WireError
-from cdc_sync.events import NO_POSITION, SourcePosition, TableId
 from cdc_sync.testing import INT32, INT64, TEXT, column, struct
 from tests.debezium.data import Captured, captured
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from cdc_sync.debezium.connect import MAX_FIELDS, MAX_NODES, parse
-from cdc_sync.debezium.envelope import split
+from cdc_sync.core.debezium.connect import MAX_FIELDS, MAX_NODES, parse
+from cdc_sync.core.debezium.envelope import split
 from cdc_sync.errors import WireError
 
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.conversions import EventSchema, wire_column
-from cdc_sync.debezium.misfits import misfit
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.conversions import EventSchema, wire_column
+from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.testing import BYTES, INT32, TEXT, array, column, decimal, struct
 
 _COLUMNS = (

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from cdc_sync.debezium.notification import (
+from cdc_sync.core.debezium.notification import (
     SnapshotNotification,
     kafka_signal,
     signal_data,
     snapshot_notification,
     sql_signal,
 )
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import WireError
-from cdc_sync.events import TableId
 
 ORDERS = TableId(database="shop", schema="public", table="orders.2024")
 

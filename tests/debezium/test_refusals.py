@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.debezium import refusals
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.refusals import Configured, NotATable, is_tombstone, why_not_a_table
+from cdc_sync.core.debezium import refusals
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.refusals import Configured, NotATable, is_tombstone, why_not_a_table
 from cdc_sync.testing import INT32, JSON, TEXT, column, envelope_schema, heartbeat, message, struct
 from tests.debezium.data import captured
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.debezium.envelope import event_schema, read_schema, read_source, split
+from cdc_sync.core.debezium.envelope import event_schema, read_schema, read_source, split
 from cdc_sync.errors import SchemaError
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, Wal, column, decimal, json_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.debezium.topics import is_topic_of
-from cdc_sync.events import TableId
+from cdc_sync.core.debezium.topics import is_topic_of
+from cdc_sync.core.model.positions import TableId
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.debezium.wireids import WireId, find_id
+from cdc_sync.core.debezium.wireids import WireId, find_id
 from cdc_sync.errors import WireError
 
 GUID = uuid.UUID("89791762-2336-4186-9674-299b90a802e2")

@@ -10,10 +10,10 @@ from typing import Any
 
 import fastavro
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.ddl_log import DdlLog
-from cdc_sync.evidence.ddl_records import schema_change
-from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.lineage.ddl_log import DdlLog
+from cdc_sync.core.lineage.ddl_records import schema_change
+from cdc_sync.core.lineage.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from tests.corpus.reader import PREFIXES, schemas, topics
 
 Columns = str | Iterable[str] | None

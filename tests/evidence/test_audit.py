@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.evidence.audit import Joined, Split, audit
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.joins import join_version
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Join
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32
+from cdc_sync.core.migration.capabilities import ICEBERG
+
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.audit import Joined, Split, audit
+from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.planning.merge_columns import join_version
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32
 from tests.evidence.test_proof import at, history, log
 from tests.schema.tables import known
 

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.capture.catalogue_sql import sqlserver_reading
-from cdc_sync.events import Commit, TableId
-from cdc_sync.evidence.catalogue import (
+from cdc_sync.core.lineage.catalogue import (
     CLOCK_MARGIN,
     CLOCK_STEP,
     WIDE_MARGIN,
@@ -22,8 +20,10 @@ from cdc_sync.evidence.catalogue import (
     Moment,
     Stamp,
 )
-from cdc_sync.evidence.laying import possible_tokens
-from cdc_sync.naming import LeftOut
+from cdc_sync.core.lineage.laying import possible_tokens
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.model.positions import Commit, TableId
+from cdc_sync.sources.databases.catalogue_sql import sqlserver_reading
 
 TABLE = TableId(database="shop", schema="public", table="orders")
 OLD = Stamp(xid=10, at=0)

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.catalogue_proof import Told, prove_by_readings, refuted
-from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.naming import LeftOut
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.schema.diff import diff
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Moment, Stamp
+from cdc_sync.core.lineage.catalogue_proof import Told, prove_by_readings, refuted
+from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.core.schema.diff import diff
 from tests.schema.tables import known, seen
 
 T = TableId(database="inv", schema="public", table="t")

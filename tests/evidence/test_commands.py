@@ -12,13 +12,13 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.events import Commit
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.commands import NOTHING, last_before
-from cdc_sync.evidence.kept import Span
-from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
-from cdc_sync.evidence.laying import possible_tokens
-from cdc_sync.naming import LeftOut
+from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Moment, Stamp
+from cdc_sync.core.lineage.commands import NOTHING, last_before
+from cdc_sync.core.lineage.kept import Span
+from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
+from cdc_sync.core.lineage.laying import possible_tokens
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.model.positions import Commit
 from tests.evidence.test_catalogue import EVENT, NOW, OLD, TABLE, numbers, reading
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.evidence.continuity import Change, Compared, Pair, compare
-from cdc_sync.schema.alignment import Evidence
+from cdc_sync.core.lineage.continuity import Change, Compared, Pair, compare
+from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.testing import TEXT, column
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table

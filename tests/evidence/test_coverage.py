@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
-from cdc_sync.evidence.coverage import CATALOGUE, MESSAGES, SCHEMA_CHANGES, VALUES, Configured, Coverage, coverage
-from cdc_sync.evidence.kept import NOTHING_KEPT
-from cdc_sync.schema.policy import Policy
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.core.lineage.coverage import CATALOGUE, MESSAGES, SCHEMA_CHANGES, VALUES, Configured, Coverage, coverage
+from cdc_sync.core.lineage.kept import NOTHING_KEPT
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.policy import Policy
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table
 

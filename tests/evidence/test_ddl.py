@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.events import TableId
-from cdc_sync.evidence.ddl import MAX_LENGTH, parse
-from cdc_sync.evidence.ddl_statements import (
+from cdc_sync.core.lineage.ddl import MAX_LENGTH, parse
+from cdc_sync.core.lineage.ddl_statements import (
     MAX_TEXT,
     Add,
     AlterTable,
@@ -24,6 +23,7 @@ from cdc_sync.evidence.ddl_statements import (
     RenameTables,
     Statement,
 )
+from cdc_sync.core.model.positions import TableId
 
 
 def t(table: str, database: str = "db") -> TableId:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, Structure
+from cdc_sync.core.lineage.column_log import ColumnLog, Structure
+from cdc_sync.core.model.positions import SourcePosition, TableId
 from tests.corpus.reader import history, script
 from tests.evidence.ddl_schema_changes import captured, replayed
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.ddl_log import DdlLog
-from cdc_sync.evidence.records import SchemaChangeRecord, TableEntry
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.ddl_log import DdlLog
+from cdc_sync.core.lineage.records import SchemaChangeRecord, TableEntry
 from tests.evidence.ddl_schema_changes import at, change, table
 
 NAMES = ("a", "b", "c", "d", "E f", "g`h")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import NO_POSITION, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
-from cdc_sync.evidence.ddl_log import GAP, NO_PLACE, RESTART
-from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.lineage.column_log import ColumnLog, Structure, Token
+from cdc_sync.core.lineage.ddl_log import GAP, NO_PLACE, RESTART
+from cdc_sync.core.lineage.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.model.positions import NO_POSITION, SourcePosition, TableId
 from tests.evidence.ddl_schema_changes import at, change, replayed, table
 
 CREATED = change(10, "create table t (a int, b int)", {"t": "a b"})

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.core.lineage.ddl_records import schema_change, table_id
+from cdc_sync.core.lineage.records import ColumnEntry
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.errors import WireError
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.ddl_records import schema_change, table_id
-from cdc_sync.evidence.records import ColumnEntry
 from tests.evidence.ddl_schema_changes import captured
 
 KAFKA = KafkaPosition(topic="maj", partition=0, offset=7)

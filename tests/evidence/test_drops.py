@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.drops import ToldDrop, first_drop
-from cdc_sync.evidence.messages import MessageLog
-from cdc_sync.evidence.records import LogicalMessage, SchemaChangeRecord
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.drops import ToldDrop, first_drop
+from cdc_sync.core.lineage.messages import MessageLog
+from cdc_sync.core.lineage.records import LogicalMessage, SchemaChangeRecord
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from tests.evidence.ddl_schema_changes import at, change, replayed, table
 
 CREATED = change(10, "create table t (a int, b int)", {"t": "a b"})

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.core.lineage.ddl_log import DdlLog
+from cdc_sync.core.lineage.ddl_records import schema_change
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.errors import WireError
-from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.ddl_log import DdlLog
-from cdc_sync.evidence.ddl_records import schema_change
-from cdc_sync.evidence.messages import MessageLog, logical_message
 from tests.corpus.reader import topics
 from tests.evidence.test_messages_captured import payloads
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
-from cdc_sync.evidence.ddl import parse
-from cdc_sync.evidence.ddl_statements import Add, AlterTable
-from cdc_sync.evidence.initials import told_initial
-from cdc_sync.evidence.records import ColumnEntry, TableEntry
-from cdc_sync.evidence.stated import NULL, Stated
-from cdc_sync.schema.initial import InitialValue, Known, Unknown
-from cdc_sync.schema.internal import Default
-from cdc_sync.schema.observed import ObservedColumn
-from cdc_sync.schema.types import BINARY, BOOLEAN, FLOAT64, INT32, STRING, DataType, DecimalType
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.core.lineage.ddl import parse
+from cdc_sync.core.lineage.ddl_statements import Add, AlterTable
+from cdc_sync.core.lineage.initials import told_initial
+from cdc_sync.core.lineage.records import ColumnEntry, TableEntry
+from cdc_sync.core.lineage.stated import NULL, Stated
+from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.schema.initial import InitialValue, Known, Unknown
+from cdc_sync.core.schema.internal import Default
+from cdc_sync.core.schema.observed import ObservedColumn
+from cdc_sync.core.schema.types import BINARY, BOOLEAN, FLOAT64, INT32, STRING, DataType, DecimalType
 from tests.evidence.ddl_schema_changes import at as binlog
 from tests.evidence.ddl_schema_changes import change, replayed, table
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.events import Commit, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.kept import NOTHING_KEPT, Kept, Missed, Span
-from cdc_sync.evidence.kept_json import entry_from_json, entry_to_json
+from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Moment, Stamp
+from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept, Missed, Span
+from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
+from cdc_sync.core.model.positions import Commit, SourcePosition, TableId
 
 TABLE = TableId(database="shop", schema="public", table="orders")
 

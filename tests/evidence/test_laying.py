@@ -11,10 +11,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.laying import certain, possible_numbers
-from cdc_sync.evidence.sent_types import is_sent
-from cdc_sync.naming import LeftOut
+from cdc_sync.core.lineage.catalogue import CatalogueReading, Moment, Stamp
+from cdc_sync.core.lineage.laying import certain, possible_numbers
+from cdc_sync.core.lineage.sent_types import is_sent
+from cdc_sync.core.migration.routes import LeftOut
 from tests.evidence.test_catalogue import (
     BEFORE,
     EVENT,

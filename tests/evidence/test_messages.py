@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.core.lineage.column_log import Structure
+from cdc_sync.core.lineage.message_forms import split_identity
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.lineage.records import LogicalMessage
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.errors import WireError
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import Structure
-from cdc_sync.evidence.message_forms import split_identity
-from cdc_sync.evidence.messages import MessageLog, logical_message
-from cdc_sync.evidence.records import LogicalMessage
 
 KAFKA = KafkaPosition(topic="shop.message", partition=0, offset=3)
 ORDERS = TableId(database="shop", schema="inv", table="orders")

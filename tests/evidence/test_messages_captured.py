@@ -12,9 +12,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, Structure, Token
-from cdc_sync.evidence.messages import MessageLog, logical_message
+from cdc_sync.core.lineage.column_log import ColumnLog, Structure, Token
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.model.positions import KafkaPosition, TableId
 from tests.corpus.reader import PREFIXES, Message, history, schemas, topics
 
 CAPTURES = ("postgres-json", "postgres-avro")

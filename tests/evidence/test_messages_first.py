@@ -8,11 +8,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.column_log import LoggedColumn, Structure, Token
-from cdc_sync.evidence.message_first import before_first
-from cdc_sync.evidence.message_query import Alteration, alterations
-from cdc_sync.evidence.stated import NULL
+from cdc_sync.core.lineage.column_log import LoggedColumn, Structure, Token
+from cdc_sync.core.lineage.message_first import before_first
+from cdc_sync.core.lineage.message_query import Alteration, alterations
+from cdc_sync.core.lineage.stated import NULL
+from cdc_sync.core.model.positions import SourcePosition, TableId
 
 ERA = ("pg", "shop")
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token, structures_behind
-from cdc_sync.evidence.proof import Behind, created_at, is_interrupted, prove, was_made_anew
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.schema.alignment import Proof
-from cdc_sync.schema.changes import AddColumn, RetireColumn
-from cdc_sync.schema.evolve import apply_all
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token, structures_behind
+from cdc_sync.core.lineage.proof import Behind, created_at, is_interrupted, prove, was_made_anew
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.alignment import Proof
+from cdc_sync.core.schema.changes import AddColumn, RetireColumn
+from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64
 from tests.schema.tables import known, seen
 
 T = TableId(database="inv", schema="", table="t")

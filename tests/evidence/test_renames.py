@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.messages import MessageLog
-from cdc_sync.evidence.records import LogicalMessage, SchemaChangeRecord
-from cdc_sync.evidence.renames import ToldRename, arrivals, departure, renames
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.messages import MessageLog
+from cdc_sync.core.lineage.records import LogicalMessage, SchemaChangeRecord
+from cdc_sync.core.lineage.renames import ToldRename, arrivals, departure, renames
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from tests.evidence.ddl_schema_changes import at, change, replayed, table
 
 CREATED = change(10, "create table a (x int, y int)", {"a": "x y"})

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
-from cdc_sync.evidence.retyping import told_retyping, told_types
-from cdc_sync.schema.retyping import By
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.core.lineage.retyping import told_retyping, told_types
+from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.schema.retyping import By
 
 T = TableId(database="inv", schema="public", table="t")
 

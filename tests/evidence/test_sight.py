@@ -9,10 +9,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.evidence.adjusted import possible_adjustments
-from cdc_sync.evidence.catalogue import CatalogueReading, Moment
-from cdc_sync.evidence.sight import sight
-from cdc_sync.naming import LeftOut
+from cdc_sync.core.lineage.adjusted import possible_adjustments
+from cdc_sync.core.lineage.catalogue import CatalogueReading, Moment
+from cdc_sync.core.lineage.sight import sight
+from cdc_sync.core.migration.routes import LeftOut
 from tests.evidence.test_catalogue import Database, change
 from tests.evidence.test_laying import NONE, SECRET, secret, told
 

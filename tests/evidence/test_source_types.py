@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.evidence.source_types import may_differ
+from cdc_sync.core.lineage.source_types import may_differ
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.evidence.stated import NULL, Part, Stated, literal_value, stated_default
-from cdc_sync.schema.types import BINARY, BOOLEAN, DATE, FLOAT64, INT32, STRING, TIMESTAMP, DataType, DecimalType
+from cdc_sync.core.lineage.stated import NULL, Part, Stated, literal_value, stated_default
+from cdc_sync.core.schema.types import BINARY, BOOLEAN, DATE, FLOAT64, INT32, STRING, TIMESTAMP, DataType, DecimalType
 
 
 def parts(text: str) -> tuple[Part, ...]:

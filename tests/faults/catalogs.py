@@ -12,7 +12,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable, Table
 
-from cdc_sync.events import TableId
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.local import jars
 from cdc_sync.local.java import java_executable
 from cdc_sync.local.ports import LOOPBACK, accepts_connections, free_ports

@@ -10,7 +10,7 @@ from cdc_sync.config import Config
 from cdc_sync.local.kafka import KafkaServer
 
 if TYPE_CHECKING:
-    from cdc_sync.reports import RunReport
+    from cdc_sync.runtime.reports import RunReport
     from tests.faults.pipeline import Pipeline
 
 

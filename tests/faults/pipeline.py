@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from deltalake import DeltaTable, QueryBuilder
 from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
@@ -16,13 +17,12 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import PROPERTY, parse_progress
 from cdc_sync.demo.lake import Lake
-from cdc_sync.events import TableId
-from cdc_sync.migrate.namerules import DERIVED_PREFIX
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import PROPERTY, parse_progress
-from cdc_sync.reports import RunReport
-from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.runtime.reports import RunReport
+from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
 from cdc_sync.targets.hudi_settings import ON_READ
 from cdc_sync.targets.parquet import ParquetTarget
 from cdc_sync.testing import SourceTable

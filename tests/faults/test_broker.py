@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync import job
-from cdc_sync.cli import main
+from cdc_sync.cli.app import main
 from cdc_sync.config import Config
 from cdc_sync.errors import KafkaUnavailable
 from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.runtime import job
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

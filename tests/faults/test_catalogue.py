@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from cdc_sync.config import parse_config
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.history.history import History
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.history.history import History
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.postgres import DATABASE, PostgresServer
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
@@ -21,8 +21,8 @@ from tests.faults.pipeline import files
 from tests.postgres import postgres_server
 
 if TYPE_CHECKING:
-    from cdc_sync.context import Context
-    from cdc_sync.job import SyncJob
+    from cdc_sync.runtime.context import Context
+    from cdc_sync.runtime.job import SyncJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -153,7 +153,7 @@ def driven(
 def test_renames_and_names_used_again_are_proven_and_a_replay_says_the_same(
     driven: NewDriven, tmp_path: Path, spark: Callable[[], None]
 ) -> None:
-    from cdc_sync.replay import replay
+    from cdc_sync.operations.replay import replay
 
     it = driven("proven")
     it.table.insert(id=1, z="z", a="first")

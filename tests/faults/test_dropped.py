@@ -10,10 +10,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from cdc_sync import commands
+from cdc_sync.api import commands
+from cdc_sync.cli.render import show
 from cdc_sync.demo.lake import Lake
-from cdc_sync.output import show
-from cdc_sync.replay import replay
+from cdc_sync.operations.replay import replay
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce

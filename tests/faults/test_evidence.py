@@ -11,21 +11,21 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.config import parse_config
-from cdc_sync.deciding import Words
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.history.history import History
+from cdc_sync.core.history.history import History
+from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.planning.deciding import Words
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.state import TableStatus
+from cdc_sync.storage.state import TableStatus
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.corpus.reader import topics
 from tests.faults.told import ToldTable
 
 if TYPE_CHECKING:
-    from cdc_sync.context import Context
-    from cdc_sync.job import SyncJob
+    from cdc_sync.runtime.context import Context
+    from cdc_sync.runtime.job import SyncJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -272,9 +272,9 @@ def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: 
 def test_a_compacted_topic_with_a_hole_proves_nothing_across_it(kafka: KafkaServer) -> None:
     """A record that is missing looks the same as one of a transaction that was aborted: an offset without a record."""
     from cdc_sync.config.sources import Evidence, Kafka
-    from cdc_sync.evidencetopics import EvidenceTopics
-    from cdc_sync.kafka import KafkaClient
-    from cdc_sync.schemabook import SchemaBook
+    from cdc_sync.core.debezium.schema_book import SchemaBook
+    from cdc_sync.sources.evidence_topics import EvidenceTopics
+    from cdc_sync.sources.kafka import KafkaClient
 
     servers: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
     messages = topics("mariadb-json")["maj"]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.config import parse_config
-from cdc_sync.resync import ALL_ROWS
+from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import Record, json_text
 from tests.conftest import Produce

@@ -17,7 +17,7 @@ from cdc_sync.config import Config, parse_config
 from cdc_sync.errors import ConfigError
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.spark.session import build_session
-from cdc_sync.state import StateStore
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
-from cdc_sync.events import TableId
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.testing import Record
 from tests.conftest import Produce
 from tests.debezium.data import captured

@@ -8,12 +8,12 @@ from itertools import count
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import Migration
 from pyspark.sql import DataFrame
 
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.migration import Migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
 from cdc_sync.targets.base import Batch
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, column, decimal

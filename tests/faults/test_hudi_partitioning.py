@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.errors import TargetError
 from cdc_sync.targets.hudi_table import HudiTable
 from cdc_sync.testing import INT32, TEXT, SourceTable, column

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from pyspark.sql import DataFrame
 
-from cdc_sync import commands
+from cdc_sync.api import commands
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.migration import ChangeRegime, Migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore, TableStatus
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.hudi_settings import TABLE_TYPE
 from cdc_sync.testing import INT32, SourceTable, column

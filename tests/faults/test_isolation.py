@@ -12,22 +12,22 @@ from typing import Any, cast
 import pytest
 
 from cdc_sync.config import parse_config
-from cdc_sync.context import Context, open_context
+from cdc_sync.core.migration.operator_requests import Rollback
+from cdc_sync.core.migration.routes import Decision, TargetName
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import HistoryError, KafkaUnavailable, TargetError
-from cdc_sync.events import TableId
-from cdc_sync.job import SyncJob
-from cdc_sync.naming import Decision, TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.rewritestate import Rollback
+from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.job import SyncJob
+from cdc_sync.runtime.stops import Pause
+from cdc_sync.runtime.table.sync import TableSync
+from cdc_sync.runtime.tables import Tables
+from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.state import StateStore, TableStatus
-from cdc_sync.stops import Pause
-from cdc_sync.tables import Tables
-from cdc_sync.tablesync import TableSync
+from cdc_sync.storage.state import StateStore, TableStatus
 from cdc_sync.targets.base import TargetState
 from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.topicsync import TopicSync
 from tests.history.versions import ORDERS, versions
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))
@@ -95,7 +95,7 @@ class Pipeline:
 
 @pytest.fixture
 def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
-    monkeypatch.setattr("cdc_sync.job.activate", lambda _: None)
+    monkeypatch.setattr("cdc_sync.runtime.job.activate", lambda _: None)
     return Pipeline(tmp_path)
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import JoinValues, migration
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -17,22 +19,21 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
-from cdc_sync import commands, replay
-from cdc_sync.deciding import Decided, Words
+from cdc_sync.api import commands
+from cdc_sync.core.history.joined import joined_columns
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.deciding import Decided, Words
+from cdc_sync.core.planning.merge_columns import find_join, join_version
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.errors import RefusedError
-from cdc_sync.history.joined import joined_columns
-from cdc_sync.history.revision import Version
-from cdc_sync.joining import Joining
-from cdc_sync.joins import find_join, join_version
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.migrate.migration import JoinValues, migration
-from cdc_sync.naming import Join
-from cdc_sync.progress import Progress
-from cdc_sync.refused import Refused
-from cdc_sync.schema.policy import Policy
+from cdc_sync.operations import replay
+from cdc_sync.runtime.joined_values import Joining
 from cdc_sync.spark.placeholders import PLACEHOLDER
-from cdc_sync.state import TableStatus
+from cdc_sync.storage.state import TableStatus
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -41,8 +42,8 @@ from tests.plan.model import ROUTE
 from tests.plan.tables import Table
 
 if TYPE_CHECKING:
-    from cdc_sync.context import Context
-    from cdc_sync.job import SyncJob
+    from cdc_sync.runtime.context import Context
+    from cdc_sync.runtime.job import SyncJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 
@@ -202,8 +203,8 @@ def test_a_late_declaration_joins_data_and_history(target: str, shop: NewShop) -
 
 
 _POINTS = (
-    "cdc_sync.state.StateStore.declare",
-    "cdc_sync.history.store.HistoryStore.append",
+    "cdc_sync.storage.state.StateStore.declare",
+    "cdc_sync.storage.history.HistoryStore.append",
     "cdc_sync.targets.iceberg.widen",
     "cdc_sync.targets.iceberg_change.Change.run",
     "cdc_sync.targets.iceberg.alter",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

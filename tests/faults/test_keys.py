@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands, refused
+from cdc_sync.api import commands
+from cdc_sync.core.planning import refusals as refused
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

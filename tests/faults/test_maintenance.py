@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from cdc_sync import job, stream
-from cdc_sync.cli import main
-from cdc_sync.state import StateStore
+from cdc_sync.cli.app import main
+from cdc_sync.runtime import job, stream
+from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT64, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

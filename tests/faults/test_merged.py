@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.config.models import Maintenance
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import RefusedError
-from cdc_sync.events import TableId
-from cdc_sync.maintenance import maintain
+from cdc_sync.runtime.maintenance import maintain
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce

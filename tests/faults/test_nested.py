@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.api import commands
+from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, array, column, struct
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

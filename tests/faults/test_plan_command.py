@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cdc_sync.core.migration.migration import Migration
 
-from cdc_sync import commands
-from cdc_sync.explain import EmptyTable, ExplainedStep, explain
-from cdc_sync.migrate.migration import Migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.reports import Plan, PlannedTable, VersionLine
+from cdc_sync.api import commands
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.explain import EmptyTable, ExplainedStep, explain
+from cdc_sync.runtime.reports import Plan, PlannedTable, VersionLine
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce

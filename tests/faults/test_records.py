@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.testing import (
     DATE,
     INT32,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cdc_sync.replay import replay
+from cdc_sync.operations.replay import replay
 from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
-from cdc_sync.replay import replay
+from cdc_sync.api import commands
+from cdc_sync.operations.replay import replay
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
@@ -169,7 +169,7 @@ def test_whatever_step_is_the_last_before_the_process_dies(
     source.rename("u")
     source.table.update({"id": 1}, a="updated")
     source.send()
-    from cdc_sync.history.store import HistoryStore
+    from cdc_sync.storage.history import HistoryStore
 
     lost = LostCalls(monkeypatch, (IcebergTarget, "archive"), (IcebergTarget, "migrate"), (HistoryStore, "append"))
     for _ in range(20):

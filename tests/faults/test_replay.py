@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.replay import replay
+from cdc_sync.operations.replay import replay
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.corpus import reader

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
+from cdc_sync.core.planning.resync import ResyncAsked
 from cdc_sync.errors import RefusedError
-from cdc_sync.kafka import KafkaClient
-from cdc_sync.resync import ResyncAsked
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.storage.state import StateStore, TableStatus
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import parse_config
-from cdc_sync.resync import ALL_ROWS
+from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column

@@ -15,7 +15,7 @@ from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import Pipeline, assert_equal
 
 if TYPE_CHECKING:
-    from cdc_sync.job import SyncJob
+    from cdc_sync.runtime.job import SyncJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from cdc_sync.core.lineage.column_log import Unlogged
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.replaced_nulls import ONGOING
+from cdc_sync.core.planning.resync import Resync
 from cdc_sync.errors import FilesGone, TargetError
-from cdc_sync.evidence.column_log import Unlogged
-from cdc_sync.progress import Progress
-from cdc_sync.replacednulls import ONGOING
-from cdc_sync.resync import Resync
-from cdc_sync.state import StateStore
-from cdc_sync.tablestanding import TableStanding
+from cdc_sync.runtime.table.standing import TableStanding
+from cdc_sync.storage.state import StateStore
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table
 

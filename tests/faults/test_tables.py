@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

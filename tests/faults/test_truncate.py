@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.config import parse_config
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.base import Batch
 from cdc_sync.targets.iceberg import IcebergTarget

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from cdc_sync.core.migration.migration import CreateTable, Migration
 
-from cdc_sync import write
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetMoved
-from cdc_sync.migrate.migration import CreateTable, Migration
-from cdc_sync.progress import Progress
+from cdc_sync.runtime import write
+from cdc_sync.runtime.stops import missing_row
+from cdc_sync.runtime.write import write_range
+from cdc_sync.runtime.write_plan import Outcome, WritePlan
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.stops import missing_row
 from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.write import write_range
-from cdc_sync.writeplan import Outcome, WritePlan
 from tests.history.versions import versions
 from tests.plan.model import ROUTE
 from tests.test_gaps import AT_100, Broker, Reader, advance, sync_of

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.errors import RefusedError
-from cdc_sync.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore, TableStatus
 from cdc_sync.testing import (
     DATE,
     FLOAT64,
@@ -143,8 +143,8 @@ def test_every_kind_at_once_then_again_then_late_events_then_all_in_one_batch(
 
 
 _POINTS = (
-    "cdc_sync.history.store.HistoryStore.append",
-    "cdc_sync.state.StateStore.keep_unconverted",
+    "cdc_sync.storage.history.HistoryStore.append",
+    "cdc_sync.storage.state.StateStore.keep_unconverted",
     "cdc_sync.targets.iceberg_rewrite.alter",
     "cdc_sync.targets.iceberg_rewrite._keep",
     "cdc_sync.targets.iceberg_change.Change.overwrite",

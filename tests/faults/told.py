@@ -6,7 +6,7 @@ import base64
 import json
 from dataclasses import replace
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, Wal, column
 from cdc_sync.testing.envelope import source_block
 

@@ -14,9 +14,9 @@ from typing import Literal
 
 import pytest
 
-from cdc_sync.debezium import avro, wireids
-from cdc_sync.debezium.conversions import observed
-from cdc_sync.debezium.envelope import (
+from cdc_sync.core.debezium import avro, wireids
+from cdc_sync.core.debezium.conversions import observed
+from cdc_sync.core.debezium.envelope import (
     classify,
     event_schema,
     first_row_betrays_default,
@@ -25,12 +25,12 @@ from cdc_sync.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.debezium.fingerprint import structural
-from cdc_sync.debezium.flattened import FlattenedSettings
+from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.debezium.flattened import FlattenedSettings
+from cdc_sync.core.debezium.schema_book import Headers, KnownSchema, SchemaBook, digest_of
 from cdc_sync.errors import WireError
-from cdc_sync.kafka import Record
-from cdc_sync.samples import read_sample
-from cdc_sync.schemabook import Headers, KnownSchema, SchemaBook, digest_of
+from cdc_sync.sources.kafka import Record
+from cdc_sync.sources.samples import read_sample
 from tests.corpus.reader import CAPTURES, schemas, topics
 from tests.fuzz.documents import damaged_schema
 from tests.fuzz.mutations import Mutator

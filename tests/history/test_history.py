@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from cdc_sync.core.history.history import History
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.schema.changes import ChangePrimaryKey
 from cdc_sync.errors import HistoryError
-from cdc_sync.events import SourcePosition
-from cdc_sync.history.history import History
-from cdc_sync.schema.changes import ChangePrimaryKey
 from tests.history.versions import ORDERS, at, versions
 
 

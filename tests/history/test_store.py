@@ -10,11 +10,11 @@ import obstore
 import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError
 
+from cdc_sync.core.history.history import History
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import HistoryError, TransientError, VersionExists
-from cdc_sync.events import TableId
-from cdc_sync.history.history import History
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.objectstore import copy_files
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.object_store import copy_files
 from tests.history.versions import ORDERS, versions
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.history.revision import Version
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.schema.changes import AddColumn, RenameColumn, SchemaChange
-from cdc_sync.schema.evolve import apply_all
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, STRING, DecimalType, ListType
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.core.schema.changes import AddColumn, RenameColumn, SchemaChange
+from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT64, STRING, DecimalType, ListType
 
 ORDERS = TableId(database="shop", schema="public", table="orders")
 

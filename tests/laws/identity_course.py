@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from cdc_sync.debezium.conversions import EventSchema, WireColumn
-from cdc_sync.events import Commit, KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import Attribute, Stamp
-from cdc_sync.evidence.records import SchemaChangeRecord
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.debezium.conversions import EventSchema, WireColumn
+from cdc_sync.core.lineage.catalogue import Attribute, Stamp
+from cdc_sync.core.lineage.records import SchemaChangeRecord
+from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.planning.observation import Sighting
 from tests.laws.identity_model import KINDS, Col
 
 DATABASE = "shop"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Moment, Stamp
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.kept import NOTHING_KEPT, Kept
-from cdc_sync.evidence.messages import MessageLog
-from cdc_sync.evidence.records import LogicalMessage
+from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Moment, Stamp
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept
+from cdc_sync.core.lineage.messages import MessageLog
+from cdc_sync.core.lineage.records import LogicalMessage
+from cdc_sync.core.model.positions import KafkaPosition
 from tests.laws.identity_course import DATABASE, POSTGRES, Course, Row, State, Told
 from tests.laws.identity_model import KINDS, Col
 

@@ -10,9 +10,9 @@ from functools import partial
 from random import Random
 from typing import TypeAlias
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.records import ColumnEntry, LogicalMessage, SchemaChangeRecord
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.records import ColumnEntry, LogicalMessage, SchemaChangeRecord
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from tests.laws.identity_course import NAME, Course
 from tests.laws.identity_evidence import chosen, is_told_whole, message_log, messages_of
 from tests.laws.identity_fold import fold

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
-from cdc_sync.evidence.column_log import ColumnLog, structures_behind
-from cdc_sync.evidence.ddl_log import DdlLog
-from cdc_sync.evidence.kept import Kept
-from cdc_sync.evidence.records import SchemaChangeRecord
-from cdc_sync.naming import LeftOut
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.lineage.column_log import ColumnLog, structures_behind
+from cdc_sync.core.lineage.ddl_log import DdlLog
+from cdc_sync.core.lineage.kept import Kept
+from cdc_sync.core.lineage.records import SchemaChangeRecord
+from cdc_sync.core.migration.routes import LeftOut
+from cdc_sync.core.planning.observation import Sighting
 from tests.laws.identity_course import Course, Row, sightings
 from tests.laws.identity_evidence import Reader, is_told_whole, message_log, messages_of
 from tests.laws.identity_fold import fold

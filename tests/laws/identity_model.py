@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from cdc_sync.debezium.wire import WireBoolean, WireDate, WireDecimal, WireFloat, WireInteger, WireText, WireType
+from cdc_sync.core.debezium.wire import WireBoolean, WireDate, WireDecimal, WireFloat, WireInteger, WireText, WireType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.lineage.records import ColumnEntry, SchemaChangeRecord, TableEntry
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from tests.laws.identity_course import DATABASE, NAME, Course, Row, shown
 from tests.laws.identity_model import KINDS, Col, Database, Drawer, Relation
 from tests.laws.identity_mysql_server import Impossible, altered

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
 
-from cdc_sync.events import Commit, KafkaPosition, SourcePosition
-from cdc_sync.evidence.catalogue import Attribute, Stamp
+from cdc_sync.core.lineage.catalogue import Attribute, Stamp
+from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition
 from tests.laws.identity_course import NAME, Course, Row, State, Told, shown
 from tests.laws.identity_model import KINDS, Col, Database, Drawer, Relation
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.testing import INT32, INT64, JSON, TEXT, SourceTable, array, column
 
 NAMES = ("a", "b", "c", "d", "e", "f", "`g`", "id")

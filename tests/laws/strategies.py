@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from cdc_sync.schema.alignment import Alignment, Unproven
-from cdc_sync.schema.derive import derive
-from cdc_sync.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
-from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.alignment import Alignment, Unproven
+from cdc_sync.core.schema.derive import derive
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
+from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -14,11 +14,11 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Alignment, Facts
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import INT32
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Alignment, Facts
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
+from cdc_sync.core.schema.types import INT32
 
 law = settings(max_examples=250, deadline=None, derandomize=False)
 Table = tuple[tuple[int, str], ...]

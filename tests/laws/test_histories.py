@@ -8,9 +8,9 @@ from itertools import pairwise, permutations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Facts
-from cdc_sync.schema.changes import (
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Facts
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -24,12 +24,12 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.derive import derive
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.evolve import apply, apply_all, invert
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.projection import Constant, FromColumn, project
-from cdc_sync.schema.serde import (
+from cdc_sync.core.schema.derive import derive
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.evolve import apply, apply_all, invert
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.projection import Constant, FromColumn, project
+from cdc_sync.core.schema.serde import (
     change_from_json,
     change_to_json,
     from_text,
@@ -37,7 +37,7 @@ from cdc_sync.schema.serde import (
     schema_to_json,
     to_text,
 )
-from cdc_sync.schema.types import nested_ids, without_ids
+from cdc_sync.core.schema.types import nested_ids, without_ids
 from tests.laws.strategies import Recorded, histories
 
 law = settings(max_examples=100, deadline=None, derandomize=False, suppress_health_check=[HealthCheck.too_slow])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cdc_sync.evidence.catalogue import Moment
+from cdc_sync.core.lineage.catalogue import Moment
 from tests.laws import identity_faults, identity_matrix
 from tests.laws.identity_course import Course
 from tests.laws.identity_matrix import EVIDENCE, SAME_AS, SOURCES, STATED, Matrix

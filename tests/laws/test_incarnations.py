@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.incarnations import begin
+from cdc_sync.core.model.incarnations import begin
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.plan.model import Event, topic
 from tests.plan.surveying import Reader, events_of, moment

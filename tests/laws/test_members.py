@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import assert_never
 
-from cdc_sync.schema.members import (
+from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
     MemberChange,
@@ -20,7 +20,7 @@ from cdc_sync.schema.members import (
     UpdatePartType,
     member_changes,
 )
-from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
 
 Members: TypeAlias = tuple[Field, ...]
 

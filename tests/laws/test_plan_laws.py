@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdc_sync.core.migration.migration import AlterTable, Backfill, migration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.events import SourcePosition
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.migrate.migration import AlterTable, Backfill, migration
-from cdc_sync.plan import Refusal
-from cdc_sync.progress import Truncated
-from cdc_sync.readings import Reading, readings
-from cdc_sync.schema.projection import Constant, Entry, FromColumn, Untold
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.model.progress import Truncated
+from cdc_sync.core.planning.column_mappings import Reading, readings
+from cdc_sync.core.planning.plan import Refusal
+from cdc_sync.core.planning.truncation import Reach, Truncate, in_effect, place
+from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Untold
 from cdc_sync.testing import encode
-from cdc_sync.truncation import Reach, Truncate, in_effect, place
 from tests.laws.sources import Life, lives
 from tests.plan.model import Event, grown, planned, stretches, topic
 

@@ -8,8 +8,8 @@ from itertools import product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.promote import can_promote, common_type
-from cdc_sync.schema.types import INT32, INT64, DataType, DecimalType, ListType, MapType, StructType
+from cdc_sync.core.schema.promote import can_promote, common_type
+from cdc_sync.core.schema.types import INT32, INT64, DataType, DecimalType, ListType, MapType, StructType
 from tests.laws.strategies import SCALARS, TYPES, types
 
 law = settings(max_examples=150, deadline=None, derandomize=False)

@@ -7,8 +7,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.schema.changes import (
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -23,8 +23,8 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.serde import (
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.serde import (
     change_from_json,
     change_to_json,
     column_from_json,
@@ -36,7 +36,7 @@ from cdc_sync.schema.serde import (
     type_from_json,
     type_to_json,
 )
-from cdc_sync.schema.types import DataType
+from cdc_sync.core.schema.types import DataType
 from tests.laws.strategies import COMMENTS, DEFAULTS, NAMES, columns, text, types
 
 law = settings(max_examples=120, deadline=None, derandomize=False)

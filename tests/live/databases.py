@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import psycopg
 import pymysql
 
+from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.demo.mariadb import MariadbSource
 from cdc_sync.demo.postgres import PostgresSource, create_database, install_ddl_capture
 from cdc_sync.demo.source import Source
-from cdc_sync.events import SourcePosition, TableId
 from cdc_sync.local.stack import LocalStack
 from tests.live.dialects import Dialect, Mariadb, Postgres
 

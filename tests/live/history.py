@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-from cdc_sync.events import TableId
+from cdc_sync.core.model.positions import TableId
 from tests.live.changes import CHANGES, Change, Table, rename_the_key
 from tests.live.databases import SCHEMA, Database, Place
 from tests.live.dialects import value

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cdc_sync import commands
+from cdc_sync.api import commands
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.compare import ColumnImage, TableImage, column_differences, differences, plain
 from cdc_sync.demo.source import Source
 from cdc_sync.errors import HistoryError
-from cdc_sync.history.store import HistoryStore
 from cdc_sync.local.stack import LocalStack
-from cdc_sync.state import StateStore
+from cdc_sync.storage.history import HistoryStore
+from cdc_sync.storage.state import StateStore
 from tests.lakes.opening import open_lake
 from tests.lakes.table import Place, Table
 from tests.live.databases import NOTIFICATIONS, SCHEMA, Database
@@ -301,7 +301,7 @@ class Live:
 
 def run_job(config: Config, stop: threading.Event, prepare: Callable[[], None]) -> None:
     """Run the job until `stop` is set; `prepare` is called before it starts a session."""
-    from cdc_sync import job
+    from cdc_sync.runtime import job
 
     prepare()
     job.run(config, once=False, stop=stop)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-
-from cdc_sync.migrate.capabilities import (
+from cdc_sync.core.migration.capabilities import (
     HUDI,
     HUDI_ON_READ,
     ICEBERG,
@@ -17,10 +16,11 @@ from cdc_sync.migrate.capabilities import (
     can_change_in_place,
     can_compare,
 )
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.typechange import rewrites
+
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -6,19 +6,19 @@ import re
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.capabilities import DELTA, PARQUET
+from cdc_sync.core.migration.derived import derived_columns, derived_name, derived_type, followed, held_partitioning
+from cdc_sync.core.migration.migration import with_schemas
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
+from cdc_sync.core.migration.names import held_name
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.migrate.capabilities import DELTA, PARQUET
-from cdc_sync.migrate.derived import derived_columns, derived_name, derived_type, followed, held_partitioning
-from cdc_sync.migrate.migration import with_schemas
-from cdc_sync.migrate.namerules import DERIVED_PREFIX
-from cdc_sync.migrate.names import held_name
-from cdc_sync.schema.changes import SchemaChange
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import Bucket, Identity, PartitionField, Partitioning, Period, Truncate, Unit
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.changes import SchemaChange
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import Bucket, Identity, PartitionField, Partitioning, Period, Truncate, Unit
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI, ICEBERG, MEMORY, PARQUET
+from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, Migration
+from cdc_sync.core.migration.namerules import NameRules
+from cdc_sync.core.migration.names import NameClash, held_migration, held_name, held_schema, target_names
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, RetireColumn
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, Field, ListType, StructType
 from cdc_sync.errors import SchemaError
-from cdc_sync.migrate.capabilities import HUDI, ICEBERG, MEMORY, PARQUET
-from cdc_sync.migrate.migration import AlterTable, Backfill, CreateTable, Migration
-from cdc_sync.migrate.namerules import NameRules
-from cdc_sync.migrate.names import NameClash, held_migration, held_name, held_schema, target_names
-from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, RetireColumn
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, Field, ListType, StructType
 
 HIVE = NameRules(forbidden=frozenset(" ,;:`.\n"), reserved=frozenset(("date",)), max_bytes=30, folds_case=True)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60) | st.text(

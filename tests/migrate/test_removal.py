@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from cdc_sync.migrate.capabilities import FORMATS
-from cdc_sync.migrate.removal import why_not_removed, why_not_renamed
+from cdc_sync.core.migration.capabilities import FORMATS
+from cdc_sync.core.migration.removal import why_not_removed, why_not_renamed
 
 
 def reason(format_: str, answer: str, warehouse: str, catalog: str = "jdbc") -> str | None:

@@ -8,16 +8,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from cdc_sync.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default, read_source, split
-from cdc_sync.debezium.position import FIRST
-from cdc_sync.events import KafkaPosition, TableId
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route, TargetName
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.schema.policy import Policy
-from cdc_sync.schemabook import KnownSchema, SchemaBook, digest_of
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.debezium.envelope import (
+    Source,
+    first_row_betrays_default,
+    first_row_holds_default,
+    read_source,
+    split,
+)
+from cdc_sync.core.debezium.position import FIRST
+from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook, digest_of
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import Record
 
 BOOK = SchemaBook()
@@ -97,7 +103,7 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
 
 
 def sightings(history: History | None, found: Sequence[Event], all_events: Iterable[Event]) -> list[Sighting]:
-    """Turn stretches into sightings, as `cdc_sync.sightings` does with samples from Kafka."""
+    """Turn stretches into sightings, as `cdc_sync.runtime.observe` does with samples from Kafka."""
     everything = list(all_events)
     look = history.look if history else None
     before = (look.kafka, look.snapshot, look.fingerprint) if look else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cdc_sync.history.history import History
-from cdc_sync.incarnations import Began, Moment, extended, fall, placed, reach
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route
-from cdc_sync.plan import Refusal, plan_table
+from cdc_sync.core.migration.capabilities import ICEBERG
+
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.incarnations import Began, Moment, extended, fall, placed, reach
+from cdc_sync.core.planning.plan import Refusal, plan_table
 from cdc_sync.testing import SourceTable
 from tests.plan.model import ROUTE, Event, grown, sightings, stretches, topic
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.doubts import Doubt, Kind, doubts_with, parse_doubts
+from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with, parse_doubts
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.resync import Resync, marks
 from cdc_sync.errors import HistoryError
-from cdc_sync.progress import Progress
-from cdc_sync.resync import Resync, marks
 from tests.plan.tables import Table
 
 

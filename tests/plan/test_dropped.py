@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.events import KafkaPosition, SourcePosition
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, Structure, Token
-from cdc_sync.evidence.drops import first_drop
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Decision, Route, TargetName
-from cdc_sync.plan import TablePlan, in_time, plan_table
-from cdc_sync.progress import Progress, Truncated
-from cdc_sync.reports import table_history
-from cdc_sync.schema.policy import Policy
-from cdc_sync.sighting import Sighting
-from cdc_sync.tableends import archive_name, begun_behind, last_end
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
+from cdc_sync.core.lineage.drops import first_drop
+from cdc_sync.core.migration.routes import Decision, Route, TargetName
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
+from cdc_sync.core.model.progress import Progress, Truncated
+from cdc_sync.core.planning.end_of_table import archive_name, begun_behind, last_end
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table
+from cdc_sync.core.schema.policy import Policy
+from cdc_sync.runtime.reports import table_history
 from cdc_sync.testing import INT32, TEXT, column
 from tests.plan.model import ROUTE, sightings
 from tests.plan.tables import Table

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
@@ -12,8 +11,10 @@ from cdc_sync.migrate.migration import (
     Repartition,
     RewriteTable,
 )
-from cdc_sync.naming import TargetName
-from cdc_sync.schema.changes import (
+
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.planning.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
+from cdc_sync.core.schema.changes import (
     AddColumn,
     DropColumn,
     JoinColumn,
@@ -25,9 +26,9 @@ from cdc_sync.schema.changes import (
     UpdateColumnDefault,
     UpdateColumnType,
 )
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.schema.types import INT32, INT64, STRING
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import INT32, INT64, STRING
 
 T = TargetName(namespace="shop", name="odd.name")
 ID, A = Column(id=1, name="id", type=INT32, optional=False), Column(id=2, name="a b", type=STRING)

@@ -6,16 +6,16 @@ import json
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.messages import MessageLog, logical_message
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.resync import ALL_ROWS
-from cdc_sync.schema.alignment import NEEDS_RESYNC
+from cdc_sync.core.history.history import History
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.resync import ALL_ROWS
+from cdc_sync.core.schema.alignment import NEEDS_RESYNC
 from cdc_sync.testing import INT32, column
 from tests.faults.told import ToldTable
 from tests.plan.model import ROUTE, sightings, topic

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.events import NO_POSITION, SourcePosition
-from cdc_sync.history.history import History
-from cdc_sync.history.store import _version_from_text, version_to_text
-from cdc_sync.incarnations import Began, Moment, begin, placed
-from cdc_sync.progress import Progress, Truncated
-from cdc_sync.resync import ALL_ROWS, Resync, marks
+from cdc_sync.core.history.history import History
+from cdc_sync.core.model.incarnations import Began, Moment, begin, placed
+from cdc_sync.core.model.positions import NO_POSITION, SourcePosition
+from cdc_sync.core.model.progress import Progress, Truncated
+from cdc_sync.core.planning.resync import ALL_ROWS, Resync, marks
+from cdc_sync.storage.history import _version_from_text, version_to_text
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, Wal, column, json_text
 from tests.plan.model import ROUTE, Event, topic
 from tests.plan.surveying import Reader, events_of

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import AlterTable, JoinValues, migration
 
-from cdc_sync.history.history import History
-from cdc_sync.history.joined import Joined, as_joined, joined_columns, staying_id
-from cdc_sync.history.revision import Version
-from cdc_sync.history.store import version_to_text
-from cdc_sync.history.warned import warnings_of
-from cdc_sync.joins import find_join, join_version
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.migrate.migration import AlterTable, JoinValues, migration
-from cdc_sync.naming import Decision, Join
-from cdc_sync.plan import plan_table
-from cdc_sync.readings import readings
-from cdc_sync.refused import Refused
-from cdc_sync.schema.changes import JoinColumn, RenameColumn, ReviveColumn
-from cdc_sync.schema.projection import FromColumn
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.joined import Joined, as_joined, joined_columns, staying_id
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.warned import warnings_of
+from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.planning.column_mappings import readings
+from cdc_sync.core.planning.merge_columns import find_join, join_version
+from cdc_sync.core.planning.plan import plan_table
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.schema.changes import JoinColumn, RenameColumn, ReviveColumn
+from cdc_sync.core.schema.projection import FromColumn
+from cdc_sync.storage.history import version_to_text
 from cdc_sync.testing import INT32, INT64, TEXT, column
 from tests.plan.model import ROUTE, sightings
 from tests.plan.tables import Table, _firsts

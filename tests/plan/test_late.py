@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from cdc_sync.events import KafkaPosition
-from cdc_sync.evidence.messages import MessageLog, logical_message
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.schema.alignment import NEEDS_RESYNC, UNSHOWN
+from cdc_sync.core.migration.capabilities import ICEBERG
+
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.schema.alignment import NEEDS_RESYNC, UNSHOWN
 from cdc_sync.testing import TEXT, column
 from tests.faults.told import ToldTable
 from tests.plan.model import ROUTE, sightings, topic

@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.changepolicy import Wanted, wanted
 from cdc_sync.config import parse_config
 from cdc_sync.config.routes import route as find_route
-from cdc_sync.debezium.conversions import observed
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Route
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
-from cdc_sync.schema.types import DataType
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.debezium.conversions import observed
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.planning.change_policy import Wanted, wanted
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.testing import FLOAT64, INT32, INT64, column
-from cdc_sync.wording import type_text
 from tests.plan.model import ROUTE, sightings
 from tests.plan.tables import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdc_sync.schema.policy import MODES, answers
+from cdc_sync.core.schema.policy import MODES, answers
 
 
 def test_the_page_s_table_is_what_the_modes_answer() -> None:

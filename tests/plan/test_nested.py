@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.capabilities import DELTA, HUDI, ICEBERG, PARQUET, Capabilities
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.explain import explain
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import DELTA, HUDI, ICEBERG, PARQUET, Capabilities
-from cdc_sync.migrate.migration import AlterTable, RewriteTable, migration
-from cdc_sync.naming import Route, TargetName
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN
-from cdc_sync.schema.policy import Policy
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.migration.wording import phrases, type_text
+from cdc_sync.core.planning.explain import explain
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, array, column, struct
-from cdc_sync.wording import phrases, type_text
 from tests.plan.model import ROUTE, sightings
 from tests.plan.tables import Table
 from tests.plan.test_modes import MODE_NAMES, route

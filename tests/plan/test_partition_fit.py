@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.partitionfit import misfit
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
-from cdc_sync.schema.types import (
+from cdc_sync.core.planning.partition_fit import misfit
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

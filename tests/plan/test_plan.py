@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Decision
-from cdc_sync.plan import Refusal, TablePlan, plan_table
-from cdc_sync.readings import with_declared_key
-from cdc_sync.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
-from cdc_sync.schema.policy import Policy
-from cdc_sync.sighting import Sighting
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.routes import Decision
+from cdc_sync.core.planning.column_mappings import with_declared_key
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import Refusal, TablePlan, plan_table
+from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
+from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, TEXT, array, column, decimal, struct
 from tests.plan.model import ROUTE, in_source_order, planned, sighting, sightings
 from tests.plan.tables import Table

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.debezium.conversions import EventSchema
-from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition
-from cdc_sync.plan import is_later
-from cdc_sync.readings import readings
-from cdc_sync.schema.projection import Constant, FromColumn, Projection
+from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.model.positions import NO_POSITION, KafkaPosition, SourcePosition
+from cdc_sync.core.planning.column_mappings import readings
+from cdc_sync.core.planning.plan import is_later
+from cdc_sync.core.schema.projection import Constant, FromColumn, Projection
 from cdc_sync.testing import INT32, JSON, TEXT, column
 from tests.plan.model import Event
 from tests.plan.tables import Table

@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.column_log import ColumnLog
-from cdc_sync.evidence.messages import MessageLog, logical_message
-from cdc_sync.evidence.renames import renames
-from cdc_sync.history.history import History
-from cdc_sync.history.revision import Version
-from cdc_sync.history.store import HistoryStore
-from cdc_sync.joins import find_join
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.naming import Join
-from cdc_sync.plan import TablePlan, plan_table
-from cdc_sync.refused import Refused
-from cdc_sync.reports import table_history
-from cdc_sync.resync import marks
-from cdc_sync.schema.alignment import NEEDS_RESYNC, Evidence
-from cdc_sync.schema.policy import Policy
-from cdc_sync.sighting import Sighting
-from cdc_sync.tablenames import NameChanges, arrival_of
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.column_log import ColumnLog
+from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.lineage.renames import renames
+from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.planning.merge_columns import find_join
+from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.resync import marks
+from cdc_sync.core.planning.table_renames import NameChanges, arrival_of
+from cdc_sync.core.schema.alignment import NEEDS_RESYNC, Evidence
+from cdc_sync.core.schema.policy import Policy
+from cdc_sync.runtime.reports import table_history
+from cdc_sync.storage.history import HistoryStore
 from cdc_sync.testing import TEXT, column
 from tests.faults.told import ToldTable
 from tests.plan.model import ROUTE, Event, sightings, topic

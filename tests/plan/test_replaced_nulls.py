@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cdc_sync.debezium.conversions import EventSchema
-from cdc_sync.progress import Progress
-from cdc_sync.replacednulls import ONGOING, PERHAPS, noted, shown_defaults
-from cdc_sync.resync import Resync, marks
-from cdc_sync.schema.projection import Projection, project
+from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.replaced_nulls import ONGOING, PERHAPS, noted, shown_defaults
+from cdc_sync.core.planning.resync import Resync, marks
+from cdc_sync.core.schema.projection import Projection, project
 from cdc_sync.testing import INT32, column
 from tests.plan.model import sighting
 from tests.plan.tables import Table

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from cdc_sync.core.migration.operator_requests import Unconverted
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.model.progress import Progress, Truncated
+from cdc_sync.core.planning.resync import Mark, Resync, marks, parse_resync
 from cdc_sync.errors import HistoryError
-from cdc_sync.events import SourcePosition
-from cdc_sync.progress import Progress, Truncated
-from cdc_sync.resync import Mark, Resync, marks, parse_resync
-from cdc_sync.rewritestate import Unconverted
 from cdc_sync.testing import INT32, TEXT, column
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import SourcePosition
-from cdc_sync.evidence.column_log import ColumnLog, LoggedColumn, SourceKind, Structure, Token
-from cdc_sync.evidence.spellings import converts_otherwise
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import plan_table
-from cdc_sync.schema.alignment import Evidence
-from cdc_sync.schema.sent import Sent
-from cdc_sync.schema.serde import schema_from_json, schema_to_json
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.history.history import History
+from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, SourceKind, Structure, Token
+from cdc_sync.core.lineage.spellings import converts_otherwise
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.planning.plan import plan_table
+from cdc_sync.core.schema.alignment import Evidence
+from cdc_sync.core.schema.sent import Sent
+from cdc_sync.core.schema.serde import schema_from_json, schema_to_json
 from cdc_sync.testing import BYTES, INT32, INT64, JSON, TEXT, TIMESTAMP, TIMESTAMP_MILLIS, array, column, decimal
 from tests.plan.model import ROUTE, sightings
 from tests.plan.tables import Table

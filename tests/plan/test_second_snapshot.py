@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.history.history import History
-from cdc_sync.history.store import _version_from_text, version_to_text
-from cdc_sync.progress import Progress, Truncated
-from cdc_sync.resync import ALL_ROWS, marks
+from cdc_sync.core.history.history import History
+from cdc_sync.core.model.progress import Progress, Truncated
+from cdc_sync.core.planning.resync import ALL_ROWS, marks
+from cdc_sync.storage.history import _version_from_text, version_to_text
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
 from tests.plan.model import ROUTE
 from tests.plan.surveying import Reader, events_of

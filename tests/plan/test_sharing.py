@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from cdc_sync.core.migration.capabilities import DELTA, ICEBERG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.events import TableId
-from cdc_sync.migrate.capabilities import DELTA, ICEBERG
-from cdc_sync.refused import Refused
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.evolve import apply_all
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, ListType, StructType
-from cdc_sync.sharing import evolved, settled, without
-from cdc_sync.union import Union, empty_union, parse_union
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.shared_schema import Union, empty_union, parse_union
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.shared_table import evolved, settled, without
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, StructType
 
 A, B, C = (TableId(database="d", schema="s", table=name) for name in ("a", "b", "c"))
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.events import NO_POSITION, KafkaPosition, SourcePosition
-from cdc_sync.progress import Progress, Truncated, parse_progress
-from cdc_sync.refused import Refused
-from cdc_sync.truncation import Reach, Truncate, in_effect, place, progress_behind
+from cdc_sync.core.model.positions import NO_POSITION, KafkaPosition, SourcePosition
+from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.truncation import Reach, Truncate, in_effect, place, progress_behind
 
 TRUNCATE = Truncate(
     position=SourcePosition(kind="postgresql", parts=(90, 100)), kafka=KafkaPosition(topic="t", partition=1, offset=7)

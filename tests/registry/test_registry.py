@@ -13,10 +13,10 @@ import pytest
 import stamina
 
 from cdc_sync.config import Registry
-from cdc_sync.debezium.avro import connect_schema
-from cdc_sync.debezium.wireids import IdKind, WireId
+from cdc_sync.core.debezium.avro import connect_schema
+from cdc_sync.core.debezium.wireids import IdKind, WireId
 from cdc_sync.errors import ConfigError, HistoryError, RegistryUnavailable, TransientError, WireError
-from cdc_sync.registry import SchemaRegistry
+from cdc_sync.sources.registry import SchemaRegistry
 from tests.corpus.reader import schemas
 from tests.registry.ccompat import Answer, SmallRegistry, register
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Alignment, Facts
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import INT32, DataType
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Alignment, Facts
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
+from cdc_sync.core.schema.types import INT32, DataType
 
 
 def known(names: str, *, retired: str = "", types: Mapping[str, DataType] | None = None) -> InternalSchema:

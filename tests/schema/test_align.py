@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.schema.align import align
-from cdc_sync.schema.internal import EMPTY_SCHEMA
-from cdc_sync.schema.types import INT32, STRING
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA
+from cdc_sync.core.schema.types import INT32, STRING
 from tests.schema.tables import FIRST_FROM_THE_LOG, MYSQL, POSTGRES, known, seen, told
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Alignment, Facts
+from cdc_sync.core.schema.derive import derive
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
+from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
 from cdc_sync.errors import SchemaError
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Alignment, Facts
-from cdc_sync.schema.derive import derive
-from cdc_sync.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
-from cdc_sync.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
 from tests.schema.tables import MYSQL, POSTGRES, known, seen
 
 
@@ -177,7 +177,7 @@ def point(x: int, y: int) -> StructType:
 
 
 def schema_of(type_: DataType) -> InternalSchema:
-    from cdc_sync.schema.types import nested_ids
+    from cdc_sync.core.schema.types import nested_ids
 
     return InternalSchema(
         columns=(Column(id=1, name="p", type=type_),), primary_key=(1,), last_column_id=max(nested_ids(type_))

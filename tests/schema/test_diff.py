@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.errors import SchemaError
-from cdc_sync.schema.changes import (
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -19,10 +18,11 @@ from cdc_sync.schema.changes import (
     UpdateColumnDefault,
     UpdateColumnNullability,
 )
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.evolve import apply_all
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.types import INT32
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.types import INT32
+from cdc_sync.errors import SchemaError
 from tests.schema.tables import known
 
 TABLE = known("id a b c")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.errors import SchemaError
-from cdc_sync.schema.changes import (
+from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
     DropColumn,
@@ -21,9 +20,10 @@ from cdc_sync.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.schema.evolve import apply, apply_all, invert, left_neighbour
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, ListType
+from cdc_sync.core.schema.evolve import apply, apply_all, invert, left_neighbour
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, ListType
+from cdc_sync.errors import SchemaError
 from tests.schema.tables import known
 
 TABLE = known("id a z")

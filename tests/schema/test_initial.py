@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
-from cdc_sync.schema.internal import Default
-from cdc_sync.schema.observed import ObservedColumn
-from cdc_sync.schema.types import BOOLEAN, INT32
+from cdc_sync.core.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
+from cdc_sync.core.schema.internal import Default
+from cdc_sync.core.schema.observed import ObservedColumn
+from cdc_sync.core.schema.types import BOOLEAN, INT32
 
 
 def read(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, STRING, ListType, MapType, nested_ids
 from cdc_sync.errors import SchemaError
-from cdc_sync.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
-from cdc_sync.schema.types import INT32, STRING, ListType, MapType, nested_ids
 from tests.schema.tables import known
 
 TABLE = known("id a z", retired="a")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.schema.casts import always_converts, converts, keeps_apart, needs_cast
-from cdc_sync.schema.members import (
+from cdc_sync.core.schema.casts import always_converts, converts, keeps_apart, needs_cast
+from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
     MemberChange,
@@ -18,8 +18,8 @@ from cdc_sync.schema.members import (
     named_as,
     path_text,
 )
-from cdc_sync.schema.promote import reads_as
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.promote import reads_as
+from cdc_sync.core.schema.types import (
     FLOAT32,
     FLOAT64,
     INT32,

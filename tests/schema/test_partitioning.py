@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.schema.partitioning import (
+from cdc_sync.core.schema.partitioning import (
     UNITS,
     UNPARTITIONED,
     Bucket,

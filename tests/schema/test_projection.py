@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.projection import Constant, FromColumn, Projection, Untold, project, without_initials
-from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, StructType
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.projection import Constant, FromColumn, Projection, Untold, project, without_initials
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, StructType
 from tests.schema.tables import known
 
 BEFORE = known("id a z")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdc_sync.schema.promote import can_promote, common_type
-from cdc_sync.schema.serde import type_to_json
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.promote import can_promote, common_type
+from cdc_sync.core.schema.serde import type_to_json
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.schema.align import align
-from cdc_sync.schema.alignment import Facts, Proof
-from cdc_sync.schema.derive import derive
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.observed import ObservedSchema
+from cdc_sync.core.schema.align import align
+from cdc_sync.core.schema.alignment import Facts, Proof
+from cdc_sync.core.schema.derive import derive
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.observed import ObservedSchema
 from tests.schema.tables import MYSQL, POSTGRES, known, seen, told
 
 

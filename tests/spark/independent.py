@@ -17,7 +17,7 @@ from typing import Any
 
 import fastavro
 
-from cdc_sync.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.connect import ConnectSchema
 
 LOST = object()
 """What becomes of a value that has no place in its type."""

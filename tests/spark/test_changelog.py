@@ -7,16 +7,16 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.modes import METADATA
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.debezium.conversions import WireColumn
-from cdc_sync.debezium.wire import WireText
-from cdc_sync.events import NO_POSITION, SourcePosition
-from cdc_sync.migrate.modes import METADATA
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, STRING
+from cdc_sync.core.debezium.conversions import WireColumn
+from cdc_sync.core.debezium.wire import WireText
+from cdc_sync.core.model.positions import NO_POSITION, SourcePosition
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT64, STRING
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog, position_text, whole_before
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, unchanged_column
 from cdc_sync.spark.position import POSITION_TYPE

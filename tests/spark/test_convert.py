@@ -12,14 +12,14 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.events import SourcePosition
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import plan_table
-from cdc_sync.readings import readings, with_declared_key
-from cdc_sync.schema.projection import Constant, Untold
-from cdc_sync.schemabook import SchemaBook
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.schema_book import SchemaBook
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.planning.column_mappings import readings, with_declared_key
+from cdc_sync.core.planning.plan import plan_table
+from cdc_sync.core.schema.projection import Constant, Untold
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.forms import Document, Opaque
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.forms import Document, Opaque
 from cdc_sync.spark.columns import OFFSET
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.converter import Decoding

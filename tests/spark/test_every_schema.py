@@ -11,16 +11,16 @@ from itertools import count
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync.debezium.connect import PRIMITIVES, ConnectSchema
-from cdc_sync.debezium.conversions import EventSchema, WireColumn, logical_type, wire_column
-from cdc_sync.debezium.forms import AvroBody, Document, Form, Opaque, Prefix
-from cdc_sync.debezium.type_table import CONVERSIONS
-from cdc_sync.debezium.wire import WireUnsupported, WireVariableDecimal
-from cdc_sync.debezium.wireids import WireId
-from cdc_sync.events import TableId
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.projection import FromColumn, Projection
-from cdc_sync.schema.types import DataType, ListType, MapType, StructType
+from cdc_sync.core.debezium.connect import PRIMITIVES, ConnectSchema
+from cdc_sync.core.debezium.conversions import EventSchema, WireColumn, logical_type, wire_column
+from cdc_sync.core.debezium.forms import AvroBody, Document, Form, Opaque, Prefix
+from cdc_sync.core.debezium.type_table import CONVERSIONS
+from cdc_sync.core.debezium.wire import WireUnsupported, WireVariableDecimal
+from cdc_sync.core.debezium.wireids import WireId
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.projection import FromColumn, Projection
+from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding

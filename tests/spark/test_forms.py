@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from cdc_sync.debezium.wireids import WireId, find_id
-from cdc_sync.history.history import History
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.plan import plan_table
-from cdc_sync.readings import readings
-from cdc_sync.schemabook import Headers, KnownSchema, SchemaBook
+from cdc_sync.core.debezium.schema_book import Headers, KnownSchema, SchemaBook
+from cdc_sync.core.debezium.wireids import WireId, find_id
+from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.planning.column_mappings import readings
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.eventreader import EventReader

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.debezium.envelope import split
-from cdc_sync.events import SourcePosition, TableId
-from cdc_sync.incarnations import Began, begin, extended, reach
-from cdc_sync.schemabook import digest_of
+from cdc_sync.core.debezium.envelope import split
+from cdc_sync.core.debezium.schema_book import digest_of
+from cdc_sync.core.model.incarnations import Began, begin, extended, reach
+from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import (
     Stretch,

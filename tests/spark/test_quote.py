@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdc_sync.quote import quoted
+from cdc_sync.core.schema.identifiers import quoted
 
 names = st.text(alphabet=st.sampled_from("`'\";-/*\\.a \n\x00é😀"), max_size=12) | st.text(max_size=12)
 

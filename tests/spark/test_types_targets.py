@@ -7,18 +7,18 @@ from itertools import count
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import migration
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.debezium.conversions import logical_type, wire_type
+from cdc_sync.core.debezium.conversions import logical_type, wire_type
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT64, DataType, ListType, MapType, StructType
 from cdc_sync.demo.lake import Lake
-from cdc_sync.migrate.migration import migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, DataType, ListType, MapType, StructType
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.decode import Format
 from cdc_sync.spark.types import to_spark

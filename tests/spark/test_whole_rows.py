@@ -11,8 +11,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import FLOAT64, STRING
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import FLOAT64, STRING
 from cdc_sync.spark.columns import OFFSET, unchanged_column
 from cdc_sync.spark.whole_rows import NET, whole_rows
 from cdc_sync.targets.keyless import comparable

@@ -6,9 +6,9 @@ import math
 import random
 from typing import Any
 
-from cdc_sync.debezium.connect import ConnectSchema
-from cdc_sync.debezium.rules import Conversion
-from cdc_sync.debezium.type_table import CONVERSIONS
+from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.debezium.rules import Conversion
+from cdc_sync.core.debezium.type_table import CONVERSIONS
 
 _KAFKA, _TIME, _DATA = "org.apache.kafka.connect.data", "io.debezium.time", "io.debezium.data"
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.altered import HeldColumns
 
-from cdc_sync.doubts import Doubt
-from cdc_sync.events import KafkaPosition, SourcePosition, TableId
-from cdc_sync.evidence.catalogue import Attribute, CatalogueReading, Stamp
-from cdc_sync.evidence.continuity import Compared, Pair
-from cdc_sync.evidence.kept import Kept, Missed, Span
-from cdc_sync.migrate.altered import HeldColumns
-from cdc_sync.naming import Decision, Join
-from cdc_sync.progress import Progress, Truncated, parse_progress
-from cdc_sync.resync import Mark, Resync
-from cdc_sync.rewritestate import RegimeAsked, Rollback, Unconverted, UnconvertedValue
-from cdc_sync.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Stamp
+from cdc_sync.core.lineage.continuity import Compared, Pair
+from cdc_sync.core.lineage.kept import Kept, Missed, Span
+from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted, UnconvertedValue
+from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.model.doubts import Doubt
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
+from cdc_sync.core.planning.resync import Mark, Resync
+from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
 
 GOLDEN = Path(__file__).parent / "state"
 ORDERS = TableId(database="shop", schema="inv", table="orders")

@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.types import (
     BinaryType,
     BooleanType,
     DataType,

@@ -9,19 +9,19 @@ from itertools import count
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ
+from cdc_sync.core.migration.migration import Migration, migration
+from cdc_sync.core.migration.names import held_name
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.migrate.capabilities import HUDI_ON_READ
-from cdc_sync.migrate.migration import Migration, migration
-from cdc_sync.migrate.names import held_name
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import DataType, ListType, MapType, StructType
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN

@@ -7,8 +7,8 @@ from datetime import date, datetime, timezone
 from decimal import Decimal, localcontext
 from typing import Any
 
-from cdc_sync.schema.partitioning import Bucket, Identity, PartitionField, Period, Truncate
-from cdc_sync.schema.types import DataType, DecimalType
+from cdc_sync.core.schema.partitioning import Bucket, Identity, PartitionField, Period, Truncate
+from cdc_sync.core.schema.types import DataType, DecimalType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from cdc_sync.migrate.migration import migration
-from cdc_sync.schema.internal import InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
+from cdc_sync.core.migration.migration import migration
+
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.targets.base import TargetState
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake

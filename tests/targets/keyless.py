@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import BINARY, FLOAT64, INT32, STRING, DecimalType, Field, ListType, StructType
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import BINARY, FLOAT64, INT32, STRING, DecimalType, Field, ListType, StructType
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, before_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.whole_rows import whole_rows

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, BinaryType, ListType
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, BinaryType, ListType
 from cdc_sync.spark.columns import OFFSET, OP, PARTITION, POSITION, unchanged_column, value_column
 from cdc_sync.spark.position import POSITION_TYPE
 from cdc_sync.spark.types import to_spark

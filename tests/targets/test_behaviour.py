@@ -10,18 +10,17 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from cdc_sync.core.migration.capabilities import MEMORY, can_change_in_place
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, migration
+from cdc_sync.core.migration.typechange import rewrites
 from pyspark.sql import functions as F
 
-from cdc_sync.errors import FilesGone, TargetError
-from cdc_sync.history.joined import Joined
-from cdc_sync.migrate.capabilities import MEMORY, can_change_in_place
-from cdc_sync.migrate.migration import AlterTable, Backfill, Migration, RewriteTable, migration
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.history.joined import Joined
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     FLOAT32,
     FLOAT64,
     INT8,
@@ -35,6 +34,7 @@ from cdc_sync.schema.types import (
     ListType,
     TimestampType,
 )
+from cdc_sync.errors import FilesGone, TargetError
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import migration
+from cdc_sync.core.migration.modes import METADATA
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from cdc_sync.migrate.migration import migration
-from cdc_sync.migrate.modes import METADATA
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, value_column
 from cdc_sync.spark.position import POSITION_TYPE

@@ -13,13 +13,13 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.changes import UpdateColumnType
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.evolve import apply
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT16, INT32, INT64, STRING, ListType
 from cdc_sync.errors import TargetError, UnfitTarget
-from cdc_sync.progress import Progress
-from cdc_sync.schema.changes import UpdateColumnType
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.evolve import apply
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT16, INT32, INT64, STRING, ListType
 from cdc_sync.targets.base import Batch, Target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.delta_fields import PHYSICAL_NAME, Field

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cdc_sync.core.migration.migration import with_schemas
 
-from cdc_sync.migrate.migration import with_schemas
-from cdc_sync.schema.changes import SchemaChange
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.schema.types import DATE, INT16, INT32, STRING, TIMESTAMP_TZ
+from cdc_sync.core.schema.changes import SchemaChange
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import DATE, INT16, INT32, STRING, TIMESTAMP_TZ
 from cdc_sync.targets.delta_fields import COLUMN_ID, PHYSICAL_NAME
 from cdc_sync.targets.delta_layout import Layout, divided, new_layout, relabelled, rewritten
 from cdc_sync.targets.dividing import Division, assignments, insertion

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import DELTA
+from cdc_sync.core.migration.derived import derived_columns
+from cdc_sync.core.migration.migration import JoinValues, Migration, Repartition, migration
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import DELTA
-from cdc_sync.migrate.derived import derived_columns
-from cdc_sync.migrate.migration import JoinValues, Migration, Repartition, migration
-from cdc_sync.migrate.namerules import DERIVED_PREFIX
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.base import Target
 from cdc_sync.targets.delta import DeltaTarget

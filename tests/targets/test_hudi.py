@@ -12,18 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
+from cdc_sync.core.migration.names import held_name
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI
-from cdc_sync.migrate.migration import AlterTable, RewriteTable, migration
-from cdc_sync.migrate.names import held_name
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     DATE,
     FLOAT32,
     FLOAT64,
@@ -38,6 +37,7 @@ from cdc_sync.schema.types import (
     ListType,
     StructType,
 )
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.base import Target, open_target
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.hudi_table import HudiTable

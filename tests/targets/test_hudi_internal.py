@@ -8,8 +8,18 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT8, INT64, STRING, TIMESTAMP, DecimalType, Field, ListType, MapType, StructType
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
+    INT8,
+    INT64,
+    STRING,
+    TIMESTAMP,
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    StructType,
+)
 from cdc_sync.targets.hudi_internal import (
     anew,
     dated,

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ, can_change_in_place
+from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable, migration
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI_ON_READ, can_change_in_place
-from cdc_sync.migrate.migration import AlterTable, Migration, RewriteTable, migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     BINARY,
     DATE,
     FLOAT32,
@@ -34,6 +33,7 @@ from cdc_sync.schema.types import (
     MapType,
     StructType,
 )
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.base import Batch, Target, open_target
 from cdc_sync.targets.hudi import HudiTarget
 from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE

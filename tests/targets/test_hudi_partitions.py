@@ -11,15 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi import HudiTableBuilder
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from cdc_sync.config import Catalog
-from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI
-from cdc_sync.migrate.migration import (
+from cdc_sync.core.migration.capabilities import HUDI
+from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
@@ -29,13 +22,19 @@ from cdc_sync.migrate.migration import (
     RewriteTable,
     migration,
 )
-from cdc_sync.migrate.modes import Mode
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.modes import Mode
+from hudi import HudiTableBuilder
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_sync.config import Catalog
+from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -48,6 +47,7 @@ from cdc_sync.schema.types import (
     DataType,
     DecimalType,
 )
+from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.base import Batch, Target, TargetState, open_target
 from cdc_sync.targets.hudi_partitions import _folder

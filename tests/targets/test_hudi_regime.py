@@ -8,16 +8,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import SchemaEvolution, capabilities_of
-from cdc_sync.migrate.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.base import Batch, Target, TargetState, open_target
 from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE

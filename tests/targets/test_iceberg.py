@@ -16,11 +16,10 @@ from pyspark.sql import functions as F
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     FLOAT32,
     FLOAT64,
     INT32,
@@ -33,6 +32,7 @@ from cdc_sync.schema.types import (
     MapType,
     StructType,
 )
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.base import Batch, Target
 from cdc_sync.targets.iceberg import IcebergTarget
 from cdc_sync.targets.merge import merge_statement

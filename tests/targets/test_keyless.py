@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import migration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, TIMESTAMP, TIMESTAMP_TZ
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.migration import migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, TIMESTAMP, TIMESTAMP_TZ
 from cdc_sync.targets.base import MISSING_ROW, Target
 from cdc_sync.targets.keyless import merge_whole_rows_statement
 from cdc_sync.targets.memory import MemoryTarget

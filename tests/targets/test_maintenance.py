@@ -11,25 +11,25 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cdc_sync.core.migration.capabilities import DELTA, ICEBERG, PARQUET
+from cdc_sync.core.migration.migration import migration
 from deltalake import DeltaTable as DeltaRs
 from pyspark.sql import Row, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.maintenance import Holdings, Maintained, Upkeep, chores
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import INT32, INT64, STRING
 from cdc_sync.errors import TargetError
-from cdc_sync.events import TableId
-from cdc_sync.maintenance import most_overdue, why_left_alone
-from cdc_sync.migrate.capabilities import DELTA, ICEBERG, PARQUET
-from cdc_sync.migrate.migration import migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import INT32, INT64, STRING
+from cdc_sync.runtime.maintenance import most_overdue, why_left_alone
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.base import Batch, Target, TargetState, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.testing.history import version
-from cdc_sync.upkeep import Holdings, Maintained, Upkeep, chores
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

@@ -14,13 +14,13 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 import pytest
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.migrate.migration import AlterTable, RewriteTable, migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, shown
 

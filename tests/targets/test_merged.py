@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
+from cdc_sync.core.migration.migration import CreateTable, Migration, migration
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import FLOAT64, INT32, INT64, STRING, ListType
 from cdc_sync.errors import ShareRefused, UnfitTarget
-from cdc_sync.events import TableId
-from cdc_sync.migrate.migration import CreateTable, Migration, migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import FLOAT64, INT32, INT64, STRING, ListType
+from cdc_sync.operations.verify.lake import VIEW, TargetTable
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.base import Commit, Shareable, Target
 from cdc_sync.targets.memory import MemoryTarget
 from cdc_sync.targets.merged import MergedTarget, SharedTable
 from cdc_sync.testing.history import version
-from cdc_sync.verify.lake import VIEW, TargetTable
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]

@@ -7,16 +7,16 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import Migration
+from cdc_sync.core.migration.names import held_name
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from cdc_sync.migrate.capabilities import ICEBERG
-from cdc_sync.migrate.migration import Migration
-from cdc_sync.migrate.names import held_name
-from cdc_sync.naming import TargetName
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT64, STRING
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT64, STRING
 from cdc_sync.targets.base import Target
 from cdc_sync.targets.memory import MemoryTarget
 from tests.targets.conftest import Lake, fresh_name, schema_of
@@ -91,7 +91,8 @@ def with_columns(schema: InternalSchema, *columns: Column) -> InternalSchema:
 
 
 def change(lake: Lake, before: InternalSchema, after: InternalSchema, number: int) -> Migration:
-    from cdc_sync.migrate.migration import migration
+    from cdc_sync.core.migration.migration import migration
+
     from cdc_sync.testing.history import version
 
     steps = migration(version(number - 1, before), version(number - 1, before), version(number, after))

@@ -8,14 +8,14 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pytest
+from cdc_sync.core.migration.capabilities import DELTA, HUDI, HUDI_ON_READ, PARQUET
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable
+from cdc_sync.core.migration.typechange import rewrites
 
-from cdc_sync.migrate.capabilities import DELTA, HUDI, HUDI_ON_READ, PARQUET
-from cdc_sync.migrate.migration import AlterTable, RewriteTable
-from cdc_sync.migrate.typechange import rewrites
-from cdc_sync.progress import Progress
-from cdc_sync.schema.diff import diff
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import (
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import (
     FLOAT32,
     FLOAT64,
     INT32,

@@ -17,12 +17,12 @@ from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DecimalType, ListType, MapType, StructType, TimestampType
+from cdc_sync.core.schema.types import Field as StructField
 from cdc_sync.errors import TargetError
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import INT32, INT64, STRING, DecimalType, ListType, MapType, StructType, TimestampType
-from cdc_sync.schema.types import Field as StructField
 from cdc_sync.targets.base import open_target
 from cdc_sync.targets.metastore import Entry, Metastore
 from cdc_sync.targets.parquet import ParquetTarget

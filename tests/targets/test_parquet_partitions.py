@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import Migration, Repartition, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.types import DATE, FLOAT64, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.migration import Migration, Repartition, migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import Partitioning
-from cdc_sync.schema.types import DATE, FLOAT64, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.targets.base import open_target
 from cdc_sync.targets.metastore import Metastore
 from cdc_sync.targets.metastore_partitions import Partitions

@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import Migration, Repartition, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.migrate.migration import Migration, Repartition, migration
-from cdc_sync.progress import Progress
-from cdc_sync.quote import quoted
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.partitioning import UNPARTITIONED, Partitioning
-from cdc_sync.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
+from cdc_sync.core.migration.maintenance import Upkeep, chores
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.identifiers import quoted
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.targets.base import Target, open_target
 from cdc_sync.testing.history import version
-from cdc_sync.upkeep import Upkeep, chores
 from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.divided import DividedLake, rows_of
 from tests.targets.keyless import apply, created, deleted, updated

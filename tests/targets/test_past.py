@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import UnfitTarget
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
 from cdc_sync.targets.base import Commit
 from cdc_sync.targets.past import Beginning, Entry, progress_of, states
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cdc_sync.core.migration.migration import Backfill, Migration
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, Row
 
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import INT32, INT64
 from cdc_sync.errors import TargetMoved
-from cdc_sync.migrate.migration import Backfill, Migration
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import INT32, INT64
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.claims import Claims
 from tests.targets.conftest import Lake, schema_of

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ, SchemaEvolution
+from cdc_sync.core.migration.migration import ChangeRegime, Migration, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DecimalType, Field, ListType, StructType
 from cdc_sync.errors import TargetError
-from cdc_sync.migrate.capabilities import HUDI_ON_READ, SchemaEvolution
-from cdc_sync.migrate.migration import ChangeRegime, Migration, migration
-from cdc_sync.naming import TargetName
-from cdc_sync.progress import Progress
-from cdc_sync.schema.internal import Column
-from cdc_sync.schema.types import INT32, INT64, STRING, DecimalType, Field, ListType, StructType
 from cdc_sync.targets.base import Target, open_target
 from cdc_sync.targets.delta import DeltaTarget
 from cdc_sync.targets.hudi import HudiTarget

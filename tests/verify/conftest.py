@@ -9,7 +9,7 @@ import pytest
 import stamina
 import structlog
 
-from cdc_sync.cli import main
+from cdc_sync.cli.app import main
 from cdc_sync.local.mariadb import MariadbServer
 from cdc_sync.local.ports import free_ports
 from tests.cli.conftest import cdc_sync, config

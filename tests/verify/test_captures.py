@@ -18,13 +18,14 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from cdc_sync import commands, job
+from cdc_sync.api import commands
 from cdc_sync.config import Config
 from cdc_sync.config.models import Verify
 from cdc_sync.config.sources import SourceDatabase
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
-from cdc_sync.verify.report import TableVerified
+from cdc_sync.operations.verify.report import TableVerified
+from cdc_sync.runtime import job
 from tests.corpus.reader import topics
 from tests.corpus.runs import corpus_config
 from tests.postgres import postgres_server

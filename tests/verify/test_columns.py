@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.schema.types import BINARY, DATE, INT32, STRING, DataType, Field, ListType, MapType, StructType
-from cdc_sync.verify import mysql_sql, postgres_sql
-from cdc_sync.verify.columns import SourceColumn, SourceTypes, pair_columns
-from cdc_sync.verify.dialect import NULL
-from cdc_sync.verify.queries import Relation
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import BINARY, DATE, INT32, STRING, DataType, Field, ListType, MapType, StructType
+from cdc_sync.operations.verify import mysql_sql, postgres_sql
+from cdc_sync.operations.verify.columns import SourceColumn, SourceTypes, pair_columns
+from cdc_sync.operations.verify.dialect import NULL
+from cdc_sync.operations.verify.queries import Relation
 
 POSTGRES = SourceTypes(dialect=postgres_sql.POSTGRES, templates=postgres_sql.TYPES, reasons=postgres_sql.REASONS)
 MYSQL = SourceTypes(dialect=mysql_sql.MYSQL, templates=mysql_sql.TYPES, reasons=mysql_sql.REASONS)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.verify.compare import Row, compare
-from cdc_sync.verify.ranges import Compare, Narrow, Range, Sum, differing, first_digits, steps
-from cdc_sync.verify.settle import Clock, settle
-from cdc_sync.verify.sides import Side
+from cdc_sync.operations.verify.compare import Row, compare
+from cdc_sync.operations.verify.ranges import Compare, Narrow, Range, Sum, differing, first_digits, steps
+from cdc_sync.operations.verify.settle import Clock, settle
+from cdc_sync.operations.verify.sides import Side
 
 
 def digest(text: str) -> str:

@@ -8,12 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync import commands
-from cdc_sync.events import TableId
-from cdc_sync.verify.columns import NotCompared
-from cdc_sync.verify.compare import Row
-from cdc_sync.verify.differences import count
-from cdc_sync.verify.report import ColumnDifference, Counts, Outcome, RowDifference, TableVerified, Verified
+from cdc_sync.api import commands
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.operations.verify.columns import NotCompared
+from cdc_sync.operations.verify.compare import Row
+from cdc_sync.operations.verify.differences import count
+from cdc_sync.operations.verify.report import (
+    ColumnDifference,
+    Counts,
+    Outcome,
+    RowDifference,
+    TableVerified,
+    Verified,
+)
 from tests.cli.runner import CommandLine
 
 EQUAL = TableVerified(

@@ -11,10 +11,10 @@ import pymysql
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync.events import TableId
-from cdc_sync.schema.internal import Column, InternalSchema
-from cdc_sync.verify.columns import pair_columns
-from cdc_sync.verify.source import MysqlSource, PostgresSource, Source
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.operations.verify.columns import pair_columns
+from cdc_sync.operations.verify.source import MysqlSource, PostgresSource, Source
 from tests.verify.type_values import MARIADB, POSTGRES, Case
 
 pytestmark = pytest.mark.spark

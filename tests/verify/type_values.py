@@ -1,14 +1,14 @@
 """Values of every type: what the source holds, and what the target then holds, each in its own SQL.
 
-The pairs are written by hand, from the databases' manuals and docs/types.md; nothing of `cdc_sync.verify` is in them.
-Each value is of another kind than its neighbours, so all texts of one case must differ from each other as well.
+The pairs are written by hand, from the databases' manuals and docs/types.md; nothing of the program is in
+them. Each value is of another kind than its neighbours, so all texts of one case must differ from each other as well.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.schema.types import (
+from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,

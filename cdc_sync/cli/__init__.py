@@ -1,0 +1,1 @@
+"""The command line: it parses, calls one function of `api`, and shows what that returns."""

@@ -1,0 +1,416 @@
+"""The command line: parses, calls one function of `commands`, has `output` print what it returned."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from cdc_sync.api import commands
+from cdc_sync.cli import log
+from cdc_sync.cli import render as output
+from cdc_sync.cli.printable import printable
+from cdc_sync.cli.signals import INTERRUPTED, interruptible
+from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.core.planning.deciding import Words
+from cdc_sync.demo import DemoSource
+from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.runtime.lost_jvm import DEAD_JVM, is_of_a_dead_jvm
+from cdc_sync.runtime.reports import Plan, RunReport
+
+_Result = TypeVar("_Result")
+
+USAGE = 2
+"""Exit code for a command line that cannot be understood, the same as for such a configuration."""
+
+app = typer.Typer(
+    name="cdc-sync",
+    help="Keeps lake tables equal to the operational tables Debezium captures, rows and schema.",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+ConfigPath = Annotated[str, typer.Argument(metavar="CONFIG", help="The pipeline's YAML file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log JSON lines on stderr.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Style:
+    """How to print; given before the command or after it."""
+
+    as_json: bool
+    verbose: bool
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cdc-sync {metadata.version('cdc-sync')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    ctx: typer.Context,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    ctx.obj = _Style(as_json=as_json, verbose=verbose)
+
+
+@app.command()
+def validate(
+    ctx: typer.Context,
+    config: ConfigPath,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask Kafka which topics match, and look over the source.")
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Check a configuration and warn of what it may regret."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.validate, check=check))
+
+
+@app.command()
+def run(
+    ctx: typer.Context,
+    config: ConfigPath,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now was read.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Keep the target tables equal to their sources until stopped.
+
+    With --once, ends with 0 if every table got to the end, with 4 if one failed or waits for evidence and may get there
+    when it is run again, and with 5 if one is paused.
+    """
+
+    def command(loaded: Config) -> RunReport:
+        return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
+
+    found = _with_config(ctx, config, as_json, verbose, command)
+    if once:
+        raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def plan(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show what run would change, and what would pause it; changes nothing.
+
+    Ends with 0 if nothing would change, with 2 if something would, and with 5 if a table would pause.
+    """
+
+    def command(loaded: Config) -> Plan:
+        # It is the run's own code that speaks, of things that do not happen.
+        log.configure(as_json=as_json, verbose=verbose, secrets=tuple(loaded.secrets), only_errors=True)
+        return commands.plan(loaded)
+
+    found = _with_config(ctx, config, as_json, verbose, command)
+    raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def status(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show how every table stands, and what was not applied."""
+    _with_config(ctx, config, as_json, verbose, commands.status)
+
+
+@app.command()
+def history(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str | None, typer.Argument(help="database.schema.table, or its end.", show_default=False)] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show the schema versions of one table, or of all, with the evidence for each change."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.history, table=table))
+
+
+@app.command()
+def decide(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    rename: Annotated[
+        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="One column, before and after.")
+    ] = None,
+    not_same: Annotated[
+        list[str] | None, typer.Option("--not-same", metavar="NAME", help="A new column, none of those before.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="NAME", help="A column that is gone, with its data.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what happened to columns; the job takes it up by itself.
+
+    Where a table is paused before a change, it goes on with what you say of it. Long after a change, --rename OLD=NEW
+    joins two columns that were kept apart because nothing proved that they are one: each row then has its newest value,
+    under the new name, in the column that has been there all along; and --drop NAME lets a column that was kept go,
+    with the next change of the table's columns. Only --not-same cannot be said afterwards.
+    """
+    renames = {}
+    for text in rename or ():
+        old, separator, new = text.partition("=")
+        if not (old and separator and new):
+            raise typer.BadParameter(f"{text!r} is not OLD=NEW", param_hint="--rename")
+        renames[old] = new
+
+    def command(loaded: Config) -> object:
+        words = Words(renames=renames, not_same=tuple(not_same or ()), dropped=tuple(drop or ()))
+        return commands.decide(loaded, table, words)
+
+    _with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
+def rollback(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    undo: Annotated[bool, typer.Option("--undo", help="Let the table go on: the rewrite is done again.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Bring back rows and columns of before the last rewrite; the job does it, and the table is paused from then on."""
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.rollback, table=table, undo=undo))
+
+
+@app.command()
+def regime(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    undo: Annotated[bool, typer.Option("--undo", help="Leave it as it is, if it is not done yet.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have a Hudi table rewritten as schema_evolution asks for now, where it was made otherwise.
+
+    The job does it, in one commit; until you say this, such a table is paused.
+    """
+    _with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
+
+
+@app.command()
+def resync(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="NAME", help="Whose mark is to go; those of all columns if unset."),
+    ] = None,
+    done: Annotated[
+        bool, typer.Option("--done", help="Say that the values are right, or have been read again.")
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have the connector read a table's rows again, where no event tells what they hold.
+
+    It takes an incremental snapshot while everything goes on; `status` names the columns until its rows have arrived.
+    """
+    command = functools.partial(commands.resync, table=table, columns=tuple(column or ()), done=done)
+    _with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
+def verify(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str | None, typer.Argument(help="database.schema.table, or its end.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many differences to list of each table.")] = 20,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compare one table, or all, with the source database; only reads, also while the job runs.
+
+    Ends with 0 if all rows are equal, with 2 if some differ, with 5 if a table could not be compared, and with 4 if
+    what differs may only be on its way.
+    """
+    command = functools.partial(commands.verify, table=table, limit=limit)
+    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+
+
+@app.command()
+def maintain(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[
+        list[str] | None, typer.Argument(help="database.schema.table, or its end; all if unset.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what is due, and do nothing.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compact tables, let old states of them go, and remove files that belong to none.
+
+    Ends with 0 if all was done, with 1 if a table failed, and with 4 if one was left alone because a migration of it is
+    not complete; with --dry-run, with 2 if something is due.
+    """
+    command = functools.partial(commands.maintain, tables=tuple(table or ()), dry_run=dry_run)
+    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+
+
+@app.command()
+def diff(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
+    before: Annotated[int, typer.Argument(metavar="V1", min=1, help="A version number.", show_default=False)],
+    after: Annotated[int, typer.Argument(metavar="V2", min=1, help="Another one.", show_default=False)],
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what leads from one version of a table to another."""
+    _with_config(
+        ctx,
+        config,
+        as_json,
+        verbose,
+        lambda loaded: commands.diff(loaded, table=table, before=before, after=after),
+    )
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    config: ConfigPath,
+    into: Annotated[str, typer.Option("--into", help="A new folder for state and tables.", show_default=False)],
+    batch_size: Annotated[int | None, typer.Option("--batch-size", min=1, help="Offsets per batch.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Read the topics from their beginning into a folder of its own."""
+    _with_config(
+        ctx,
+        config,
+        as_json,
+        verbose,
+        lambda loaded: interruptible(lambda _: commands.replay(loaded, into=into, batch_size=batch_size)),
+    )
+
+
+@app.command()
+def install_ddl_capture(
+    ctx: typer.Context,
+    connector: Annotated[str, typer.Option("--connector", help="Debezium's name of the source.")] = "postgresql",
+    dsn: Annotated[
+        str | None,
+        typer.Option("--dsn", help="Apply it to this database; without, the script is printed. Password: PGPASSWORD."),
+    ] = None,
+    password_file: Annotated[Path | None, typer.Option("--password-file", help="Holds the password.")] = None,
+    revoke_emit: Annotated[
+        bool, typer.Option("--revoke-emit", help="Let nobody else write logical messages: nobody can forge one.")
+    ] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove it.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make a Postgres source tell of its DDL in logical messages, which prove what became of each column."""
+    style = _style(ctx, as_json, verbose)
+    _guarded(
+        style,
+        (),
+        lambda: commands.install_ddl_capture(
+            connector, dsn=dsn, uninstall=uninstall, revoke_emit=revoke_emit, password_file=password_file
+        ),
+    )
+
+
+@app.command()
+def docs(
+    ctx: typer.Context,
+    page: Annotated[str | None, typer.Argument(help="Its name; lists all if unset.", show_default=False)] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show a page of the documentation, such as reference, which explains every key of a configuration."""
+    _guarded(_style(ctx, as_json, verbose), (), lambda: commands.docs(page))
+
+
+@app.command()
+def demo(
+    ctx: typer.Context,
+    source: Annotated[DemoSource, typer.Option("--source", help="The database to play with.")] = DemoSource.POSTGRES,
+    folder: Annotated[str | None, typer.Option("--dir", help="Where to work; a temporary folder if unset.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave everything running until interrupted.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show the whole way from a database to a lake table on this machine."""
+    style = _style(ctx, as_json, verbose)
+
+    def command() -> object:
+        return interruptible(lambda stop: commands.demo(source=source, folder=folder, keep=keep, stop=stop))
+
+    _guarded(style, (), command)
+
+
+def _style(ctx: typer.Context, as_json: bool, verbose: bool) -> _Style:
+    before: _Style = ctx.obj
+    return _Style(as_json=as_json or before.as_json, verbose=verbose or before.verbose)
+
+
+def _with_config(
+    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], _Result]
+) -> _Result:
+    style = _style(ctx, as_json, verbose)
+    config = _guarded(style, (), lambda: load_config(path), quiet=True)
+    return _guarded(style, tuple(config.secrets), lambda: command(config))
+
+
+def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], _Result], *, quiet: bool = False) -> _Result:
+    """Do the work, print its result and return it; turn a failure into one line and an exit code."""
+    log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
+    try:
+        value = work()
+    except CdcSyncError as error:
+        message, exit_code = str(error), error.exit_code
+        cause: BaseException = error
+    except KeyboardInterrupt as error:
+        message, exit_code, cause = "Interrupted", INTERRUPTED, error
+    except Exception as error:
+        # The last door: nothing reaches the user as a bare traceback.
+        message = f"Cannot go on: {type(error).__name__}: {error}; --verbose shows where, please report it"
+        exit_code, cause = 1, error
+        if is_of_a_dead_jvm(error):
+            message, exit_code = DEAD_JVM, TransientError.exit_code
+    else:
+        if not quiet:
+            output.show(value, as_json=style.as_json, secrets=secrets)
+        return value
+    if style.verbose:
+        sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
+    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
+    raise typer.Exit(exit_code)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = typer.main.get_command(app).main(args=given or ["--help"], prog_name="cdc-sync", standalone_mode=False)
+    except Exception as error:
+        # Typer's usage errors: their class moved between typer's releases, their shape did not.
+        if not hasattr(error, "format_message"):
+            raise
+        message = f"Cannot read the command line: {error.format_message().rstrip('.')}; see cdc-sync --help"
+        output.show_error(message, USAGE, as_json="--json" in given)
+        return USAGE
+    if not given:
+        return USAGE
+    return result if isinstance(result, int) else 0

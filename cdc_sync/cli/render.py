@@ -1,0 +1,366 @@
+"""What commands return, as text for people or JSON for machines."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc_sync.api.commands import Rewritten, RolledBack, SchemaDifference, Validation
+from cdc_sync.cli.printable import printable
+from cdc_sync.config import Config, Secret, Target, TargetName, redact
+from cdc_sync.config.fields import duration_text
+from cdc_sync.core.migration.wording import Phrase
+from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.planning import maintenance_report as maintained
+from cdc_sync.core.planning.deciding import Decided
+from cdc_sync.core.planning.maintenance_report import PipelineMaintained
+from cdc_sync.core.planning.resync import ResyncAsked, marked
+from cdc_sync.demo.report import DemoReport, parts
+from cdc_sync.operations.overview import Status
+from cdc_sync.operations.verify.report import Verified
+from cdc_sync.operations.verify.text import lines
+from cdc_sync.runtime.reports import Plan, PlannedTable, TableHistory, VersionLine
+from cdc_sync.sources.databases.postgres import CaptureResult
+from cdc_sync.storage.state import QuarantineCount
+
+_WIDTH = 200
+"""Columns of text that does not go to a terminal: enough that a line of a report stays one line."""
+_NAMED = 3
+"""Tables that a line names."""
+
+
+def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
+    """Print a command's result on stdout; secret values show as their references."""
+    if as_json:
+        _write_json(jsonable(value, secrets))
+        return
+    terminal = sys.stdout.isatty()
+    console = Console(file=sys.stdout, highlight=False, width=None if terminal else _WIDTH, soft_wrap=not terminal)
+    for part in _parts(value, secrets):
+        if isinstance(part, str):
+            console.print(Text(printable(redact(part, secrets))))
+        else:
+            console.print(part)
+
+
+def show_error(message: str, exit_code: int, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
+    """Print why a command failed: one line on stderr; with JSON one object on stdout, where the result would be."""
+    text = printable(redact(" ".join(message.split()), secrets))
+    if as_json:
+        _write_json({"error": text, "exit_code": exit_code})
+    else:
+        sys.stderr.write(f"cdc-sync: {text}\n")
+
+
+def _write_json(data: object) -> None:
+    sys.stdout.write(printable(json.dumps(data, indent=2, ensure_ascii=False)) + "\n")
+
+
+def jsonable(value: object, secrets: Collection[Secret] = ()) -> Any:
+    """Turn any value a command returns into what JSON can hold.
+
+    Names of tables and source positions become their text, bytes base64, durations as in the configuration.
+    """
+    match value:
+        case Secret():
+            return value.reference
+        case None | bool() | int() | float():
+            return value
+        case Enum():
+            return jsonable(value.value, secrets)
+        case str():
+            return redact(value, secrets)
+        case TableId() | TargetName() | SourcePosition():
+            return redact(str(value), secrets)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case timedelta():
+            return duration_text(value)
+        case BaseModel():
+            return {name: jsonable(getattr(value, name), secrets) for name in type(value).model_fields}
+        case Mapping():
+            return {redact(str(key), secrets): jsonable(item, secrets) for key, item in value.items()}
+        case set() | frozenset():
+            return sorted((jsonable(item, secrets) for item in value), key=str)
+        case tuple() | list():
+            return [jsonable(item, secrets) for item in value]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {item.name: jsonable(getattr(value, item.name), secrets) for item in fields(value)}
+        case _:
+            return redact(str(value), secrets)
+
+
+def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
+    match value:
+        case str():
+            yield value.rstrip("\n")
+        case Validation():
+            yield from _validation(value)
+        case Status():
+            yield from _status(value, secrets)
+        case Plan():
+            yield from _plan(value)
+        case Verified():
+            yield from lines(value)
+        case PipelineMaintained():
+            yield from maintained.lines(value)
+        case DemoReport():
+            yield from parts(value)
+        case CaptureResult():
+            yield from _capture(value)
+        case SchemaDifference():
+            yield f"{value.table}: version {value.before} to {value.after}"
+            yield from _changes(value.changes)
+        case Decided():
+            yield from _decided(value)
+        case RolledBack():
+            yield from _rolled_back(value)
+        case Rewritten():
+            yield from _rewritten(value)
+        case ResyncAsked():
+            yield from _resync(value)
+        case tuple() if all(isinstance(item, TableHistory) for item in value):
+            yield from _histories(value)
+        case _:
+            yield from _anything(jsonable(value, secrets))
+
+
+def _target(target: Target) -> Iterator[str]:
+    yield target.format
+    if target.format == "iceberg":
+        yield f"{target.catalog.type} catalog {target.catalog.name}"
+    if target.format != "memory":
+        yield f"warehouse {target.catalog.warehouse}"
+
+
+def _validation(value: Validation) -> Iterator[str]:
+    config: Config = value.config
+    yield f"The configuration of pipeline {config.pipeline.name!r} can be used."
+    yield f"  state    {config.pipeline.root}"
+    yield f"  kafka    {config.kafka.bootstrap_servers!r}"
+    reads = ", ".join(config.kafka.topics) if config.kafka.topics else f"pattern {config.kafka.topic_pattern}"
+    yield f"  topics   {reads}"
+    yield f"  tables   {len(config.tables)} rule{'s' if len(config.tables) != 1 else ''}"
+    yield f"  target   {', '.join(_target(config.target))}"
+    if value.topics is not None:
+        yield f"  matching now: {', '.join(value.topics) or 'no topic'}"
+    for warning in value.warnings:
+        yield f"warning: {warning}"
+
+
+def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]:
+    if not value.tables:
+        yield f"Pipeline {value.pipeline!r} has seen no table yet."
+    else:
+        # Where none is configured the column would say the same of all.
+        told = any(line.evidence for line in value.tables)
+        names = ("table", "target", "state", "version", "lag", "not applied", *(("evidence",) if told else ()))
+        table = Table(*names, box=None, pad_edge=False)
+        for line in value.tables:
+            counts = ", ".join(f"{count} {kind}" for kind, count in sorted(line.counts.items()) if count)
+            cells = (
+                str(line.table),
+                line.target,
+                line.state if line.unfollowed is None else "not followed",
+                "-" if line.version is None else str(line.version),
+                "-" if line.unfollowed else "unknown" if line.lag is None else str(line.lag),
+                counts or "-",
+                *((_evidence(line.evidence),) if told else ()),
+            )
+            table.add_row(*(Text(printable(redact(cell, secrets))) for cell in cells))
+        yield table
+    for line in value.tables:
+        if line.unfollowed is not None:
+            yield f"{line.table} is not followed: {line.unfollowed}; {line.target} stays as it is"
+            continue
+        if line.reason is not None:
+            at = f" at {line.paused_at}" if line.paused_at else ""
+            yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
+        for mark in line.needs_resync:
+            yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
+        for warning in line.warnings:
+            yield f"{line.table}: warning: {warning}"
+    for source in value.sources:
+        yield f"source {source.name}{'' if source.well else ' is not well'}: {source.text}"
+    yield from _evidence_gaps(value)
+    yield from _aside(value.quarantine)
+    if value.kafka_problem is not None:
+        yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _evidence(since: Mapping[str, str | None]) -> str:
+    """Say which evidence tells of a table, and since when."""
+    names = ((name.removeprefix("evidence."), at) for name, at in since.items())
+    return ", ".join(f"{name} since {at}" if at else f"({name})" for name, at in names) or "none"
+
+
+def _evidence_gaps(value: Status) -> Iterator[str]:
+    """Say each gap once, with the tables that it is of."""
+    tables: dict[str, list[str]] = {}
+    for line in value.tables:
+        for gap in line.evidence_gaps if line.unfollowed is None else ():
+            tables.setdefault(gap, []).append(str(line.table))
+    for gap, names in tables.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"evidence of {', '.join(names[:_NAMED])}{more}: {gap}"
+
+
+def _plan(value: Plan) -> Iterator[str]:
+    if not value.tables:
+        yield f"Pipeline {value.pipeline!r} would find no table" + (f": {value.problem}." if value.problem else ".")
+    for table in value.tables:
+        yield from _planned(table)
+    yield from _aside(value.aside)
+
+
+def _planned(table: PlannedTable) -> Iterator[str]:
+    waiting = f"{table.offsets} offset{'s' if table.offsets != 1 else ''} to read"
+    still = "" if table.versions or table.steps or table.problem else ", no change"
+    yield f"{table.table} -> {table.target}: {waiting}{still}"
+    for version in table.versions:
+        yield from _version(version)
+    for step in table.steps:
+        for statement in step.statements or ("stamp the version",):
+            yield f"  {step.cost:<8}  {statement}"
+    if table.problem is not None:
+        at = f" at {table.at}" if table.at else ""
+        what = "would pause" if table.paused else "would not get to the end"
+        yield f"  {what}{at}: {table.problem}" + (f"; {table.remedy}" if table.remedy else "")
+    for warning in table.warnings:
+        yield f"  warning: {warning}"
+
+
+def _aside(counts: Iterable[QuarantineCount]) -> Iterator[str]:
+    for count in counts:
+        yield f"quarantine: {count.records} record{'s' if count.records != 1 else ''} of {count.topic}: {count.reason}"
+
+
+def _histories(value: tuple[TableHistory, ...]) -> Iterator[str]:
+    if not value:
+        yield "No schema version is recorded yet."
+    for history in value:
+        yield str(history.table)
+        for version in history.versions:
+            yield from _version(version)
+
+
+def _version(version: VersionLine) -> Iterator[str]:
+    seen = ", first seen in a snapshot" if version.snapshot else ""
+    yield f"  version {version.number}  {version.position}  {version.kafka}{seen}"
+    yield from _changes(version.changes, indent="    ", none="no change of columns")
+    for evidence in version.evidence:
+        if evidence.kind == "considered":
+            yield f"      considered: {evidence.subject}: {evidence.text}"
+        else:
+            yield f"      because of {evidence.subject}: {evidence.text} ({evidence.kind})"
+
+
+def _decided(value: Decided) -> Iterator[str]:
+    if value.at is not None:
+        said = [f"{old} is {new} now" for old, new in value.renames.items()]
+        said += [f"{name} is none of the columns before" for name in value.not_same]
+        said += [f"{name} is gone" for name in value.dropped]
+        yield f"{value.table}, before the change at {value.at}: {', '.join(said)}. The job goes on with it."
+    for name in value.late_drops:
+        yield f"{value.table}: {name} goes, with its data, at the next change of the table's columns."
+    for join in value.joins:
+        yield f"{value.table}: {join.old} and {join.new} are one column, and the job joins them, data and history."
+        yield "`cdc-sync history` shows the version that does it; `cdc-sync status` says so if it cannot be done."
+
+
+def _rolled_back(value: RolledBack) -> Iterator[str]:
+    if value.undo and not value.is_back:
+        yield f"{value.table}: the job had not brought back what was before version {value.version}; it leaves it so."
+        yield "Where the job had just begun with it, it carries the version out again; `cdc-sync status` shows it."
+        return
+    if value.undo:
+        yield f"{value.table}: the job carries version {value.version} out again."
+        return
+    if value.is_back:
+        yield f"{value.table}: rows and columns are those of before version {value.version} already, and stay so."
+        return
+    yield f"{value.table}: the job brings back rows and columns of before version {value.version}, and holds it there."
+    yield "`cdc-sync status` shows when it is done; `cdc-sync rollback --undo` lets the table go on."
+
+
+def _rewritten(value: Rewritten) -> Iterator[str]:
+    if value.undo:
+        yield f"{value.table}: {value.target} stays as it is; the job forgets to rewrite it for {value.evolution}."
+        return
+    yield f"{value.table}: the job rewrites {value.target} for schema_evolution: {value.evolution}, in one commit."
+    yield "`cdc-sync status` shows the table running once it is done; one that is kept so already stays as it is."
+
+
+def _resync(value: ResyncAsked) -> Iterator[str]:
+    names = f"marks of {', '.join(value.columns)}" if value.columns else "marks of all columns"
+    if value.done:
+        yield f"{value.table}: the {names} go when all that is in the topics now is written."
+        return
+    if value.statement is None:
+        yield f"{value.table}: the connector is asked in {value.topic} to read all rows again (signal {value.signal})."
+    else:
+        yield f"{value.table}: have the connector read all rows again, with this in its signalling table:"
+        yield f"  {value.statement};"
+    if value.followed:
+        yield f"The {names} go when its rows are written; `cdc-sync status` shows it."
+    else:
+        yield f"When it has read them, `cdc-sync resync --done` lets the {names} go."
+
+
+def _capture(value: CaptureResult) -> Iterator[str]:
+    if not value.applied:
+        yield value.script  # to be piped into psql
+        return
+    yield "Done. DDL capture writes to the topic <topic.prefix>.message, which belongs under evidence.messages."
+    for warning in value.warnings:
+        yield f"warning: {warning}"
+
+
+def _changes(changes: tuple[Phrase, ...], *, indent: str = "  ", none: str = "no difference") -> Iterator[str]:
+    if not changes:
+        yield f"{indent}{none}"
+    for change in changes:
+        yield f"{indent}{change.text}"
+
+
+def _anything(data: Any, indent: str = "") -> Iterator[str]:
+    """Lines of `key: value` for results that have no layout of their own."""
+    match data:
+        case dict():
+            width = max((len(key) for key in data), default=0)
+            for key, item in data.items():
+                if isinstance(item, dict | list) and item:
+                    yield f"{indent}{key}:"
+                    yield from _anything(item, indent + "  ")
+                else:
+                    yield f"{indent}{key:<{width}}  {_plain(item)}"
+        case list():
+            for item in data:
+                if isinstance(item, dict | list):
+                    yield from _anything(item, indent + "  ")
+                    yield ""
+                else:
+                    yield f"{indent}{_plain(item)}"
+        case _:
+            yield f"{indent}{_plain(data)}"
+
+
+def _plain(item: object) -> str:
+    match item:
+        case None | [] | {}:
+            return "-"
+        case bool():
+            return "yes" if item else "no"
+        case _:
+            return str(item)

@@ -1,0 +1,109 @@
+"""What is written down about rewrites of a table: values that had no place, and the word to do or undo one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.errors import HistoryError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnconvertedValue:
+    """A value of a row that was there which has no place in its column's new type; the row has NULL instead.
+
+    Attributes:
+        key: what the row is found by, as text: its key's columns, or the record that a changelog's row is.
+        value: as Spark writes it, bytes in base64; of a column of structs, whose other parts are kept, all as JSON.
+    """
+
+    key: Mapping[str, str]
+    column: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unconverted:
+    """What one rewrite had no place for.
+
+    Attributes:
+        version: the version that rewrote the rows.
+        counts: rows by column, all of them.
+        values: the first of them; all are in the state that the target keeps.
+    """
+
+    version: int
+    counts: Mapping[str, int]
+    values: tuple[UnconvertedValue, ...]
+
+
+def rolled_back_text(version: int) -> str:
+    """Say what a table stands at whose rewrite was undone."""
+    return f"version {version} was rolled back: rows and columns are those of version {version - 1}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollback:
+    """The operator's word that a rewrite is to be undone; the table stays paused as long as it is there.
+
+    Attributes:
+        version: the version that rewrote the rows.
+    """
+
+    table: TableId
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegimeAsked:
+    """The operator's word that a table of the other regime is to be rewritten; forgotten once it is.
+
+    Attributes:
+        evolution: what the configuration asked for when this was said.
+    """
+
+    table: TableId
+    evolution: SchemaEvolution
+
+
+def parse_unconverted(data: Mapping[str, Any], path: str) -> Unconverted:
+    """Read what `StateStore.keep_unconverted` wrote.
+
+    Raises:
+        HistoryError: if the file is damaged.
+    """
+    try:
+        values = tuple(UnconvertedValue(**item) for item in data["values"])
+        return Unconverted(version=data["version"], counts=data["counts"], values=values)
+    except (KeyError, TypeError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
+
+
+def parse_rollback(data: Mapping[str, Any], path: str) -> Rollback:
+    """Read what `StateStore.ask_rollback` wrote.
+
+    Raises:
+        HistoryError: if the file is damaged.
+    """
+    try:
+        return Rollback(table=TableId(**data["table"]), version=data["version"])
+    except (KeyError, TypeError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None
+
+
+def parse_regime(data: Mapping[str, Any], path: str) -> RegimeAsked:
+    """Read what `StateStore.ask_regime` wrote.
+
+    Raises:
+        HistoryError: if the file is damaged.
+    """
+    try:
+        evolution = data["evolution"]
+        if evolution not in get_args(SchemaEvolution):
+            raise KeyError(evolution)
+        return RegimeAsked(table=TableId(**data["table"]), evolution=evolution)
+    except (KeyError, TypeError) as error:
+        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

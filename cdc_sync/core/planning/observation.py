@@ -1,0 +1,50 @@
+"""What is known of the first event of a stretch, which is all that planning looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.model.incarnations import Began
+from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """The first event of a stretch that shares one schema.
+
+    Attributes:
+        snapshot: the event was read by a snapshot (op `r`), not from the log.
+        truncate: the event empties the table; it has no key and says nothing about columns.
+        append_only: the source never inserts a column between others.
+        partitions: how many partitions the topic has.
+        opaque_key: records have keys that cannot be read.
+        exceeded: which of the operator's limits the schema is beyond, and the remedy.
+        holds_default: columns whose value in this very event equals their default.
+        betrays_default: columns whose value in this very event shows that the default was cut off.
+        before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
+            snapshot; not looked up, and false, if this one was read by a snapshot.
+        commit: of the event's transaction, None if the event does not tell it.
+        reading: a snapshot of the whole table read it, and no incremental one.
+        begins_reading: it says itself that it is the first row of one.
+        began: when each incarnation of the source's log began up to the one that the event is of, see `incarnations`.
+    """
+
+    table: TableId
+    position: SourcePosition
+    kafka: KafkaPosition
+    schema: EventSchema
+    fingerprint: str
+    snapshot: bool
+    append_only: bool
+    truncate: bool = False
+    partitions: int = 1
+    opaque_key: bool = False
+    exceeded: tuple[str, str] | None = None
+    holds_default: frozenset[str] = frozenset()
+    betrays_default: frozenset[str] = frozenset()
+    before_seen_in_stream: bool = False
+    commit: Commit | None = None
+    reading: bool = False
+    begins_reading: bool = False
+    began: Began = ()

@@ -1,0 +1,1 @@
+"""What is done beside the stream: plan, replay, verify, an overview."""

@@ -1,0 +1,1 @@
+"""The stream: batches, topics, tables, and what a batch does to each."""

@@ -1,0 +1,118 @@
+"""What operators ask of tables while the job runs: taken up between two batches, for each table by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from structlog import get_logger
+
+from cdc_sync.core.migration.routes import Join
+from cdc_sync.errors import TransientError
+from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.table.sync import TableSync
+from cdc_sync.runtime.tables import Tables
+
+Work: TypeAlias = Callable[[], None]
+
+
+class Asked:
+    """What was written down of the tables of one pipeline. One thread at a time.
+
+    It is looked through while a batch may be running; what is to be done is done between two. A file that cannot be
+    read is the failure of its own table.
+    """
+
+    def __init__(self, context: Context, tables: Tables, alone: Callable[[TableSync, Work], None]) -> None:
+        """Begin with nothing done.
+
+        Args:
+            alone: works on a table between two batches, and takes what goes wrong for the table's.
+        """
+        self._context = context
+        self._tables = tables
+        self._alone = alone
+        self._joined: set[Join] = set()
+        self._gaps: set[str] = set()
+
+    def follow(self) -> None:
+        """Take up what was asked since the last time.
+
+        Raises:
+            TransientError: if Kafka or the store is away.
+        """
+        state = self._context.state
+        decided, rolled, resynced, joined, rewritten = (
+            state.tables_with("decisions"),
+            state.tables_with("rollbacks"),
+            state.tables_with("resyncs"),
+            state.tables_with("joins"),
+            state.tables_with("regimes"),
+        )
+        for table in self._tables.all():
+            if table.table in rolled or table.rollback is not None:
+                self._take_up(table, self._rollback(table))
+            if table.table in rewritten:
+                self._take_up(table, self._regime(table))
+            if table.table in resynced or table.is_behind(()):
+                self._take_up(table, self._resyncs(table))
+            if table.shows_other_evidence:
+                self._take_up(table, self._evidence(table))
+            if table.table in decided:
+                self._take_up(table, self._decisions(table))
+            if table.table in joined:
+                self._take_up(table, self._joins(table))
+
+    def _take_up(self, table: TableSync, asked: Iterable[Work]) -> None:
+        try:
+            found = tuple(asked)
+        except TransientError:
+            raise
+        except Exception as error:
+            found = (partial(table.miss, error),)
+        for work in found:
+            self._alone(table, work)
+
+    def _rollback(self, table: TableSync) -> Iterator[Work]:
+        """Undo rewrites that the operator asks to be undone."""
+        if self._context.state.rollback(table.table) != table.rollback:
+            yield table.follow_rollback
+
+    def _regime(self, table: TableSync) -> Iterator[Work]:
+        """Rewrite a table whose columns are to be found in another way."""
+        if self._context.state.regime(table.table) != table.regime_asked:
+            yield table.follow_regime
+
+    def _resyncs(self, table: TableSync) -> Iterator[Work]:
+        """Write down what the connector says of the rows that it is to read again."""
+        asked = self._context.notifications.follow(self._context.state, table.table)
+        if table.is_behind(asked):
+            yield partial(table.follow_resyncs, asked)
+
+    def _evidence(self, table: TableSync) -> Iterator[Work]:
+        """Write down since when the evidence tells of a table; a gap that tables share is in the log once."""
+        for gap in table.coverage.all_gaps:
+            if gap not in self._gaps:
+                get_logger().warning(
+                    "evidence has a gap", table=str(table.table), why=gap, others="see `cdc-sync status`"
+                )
+                self._gaps.add(gap)
+        yield table.save_status
+
+    def _decisions(self, table: TableSync) -> Iterator[Work]:
+        """Take up what was decided, and let a table go on that stopped for it."""
+        if table.is_decided:
+            yield table.go_on_if_decided
+
+    def _joins(self, table: TableSync) -> Iterator[Work]:
+        """Carry out what the operator said of columns after the fact."""
+        for join in self._context.state.joins(table.table):
+            if replace(join, after=0) not in self._joined:
+                yield partial(self._join, table, join)
+
+    def _join(self, table: TableSync, join: Join) -> None:
+        if table.join_columns(join):
+            self._joined.add(replace(join, after=0))
+            table.recovered()

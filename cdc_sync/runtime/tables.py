@@ -1,0 +1,131 @@
+"""The tables of a pipeline: found by their events, routed by the configuration."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from structlog import get_logger
+
+from cdc_sync.config import route
+from cdc_sync.core.migration.routes import Route, check_routes
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.limits import Window, too_many_tables
+from cdc_sync.errors import RefusedError, TransientError
+from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.stops import Pause
+from cdc_sync.runtime.table.sync import TableSync
+from cdc_sync.targets.merged import SharedTables
+from cdc_sync.targets.place import held_target
+
+_ONE_TARGET_EACH = (
+    "give one of the two tables another target, or both rules the same merge; where they are partitions of one "
+    "Postgres table, publish that one instead: publish.via.partition.root=true in the connector (`cdc-sync docs modes`)"
+)
+
+
+class Tables:
+    """The tables of a pipeline, found so far. Thread-safe."""
+
+    def __init__(self, context: Context, *, table: type[TableSync] = TableSync) -> None:
+        """Begin without any; `table` is what works on each."""
+        self._context = context
+        self._type = table
+        self._tables: dict[TableId, TableSync] = {}
+        self._topics: dict[str, set[TableId]] = {}
+        self._ignored: set[TableId] = set()
+        self._lock = threading.Lock()
+        self._shared = SharedTables(context.target)
+        self._new = Window(context.config.limits.max_new_tables_per_hour)
+
+    def all(self) -> tuple[TableSync, ...]:
+        """Return every routed table, ordered by name."""
+        return tuple(self._tables[table] for table in sorted(self._tables))
+
+    def of(self, topic: str) -> tuple[TableSync, ...]:
+        """Return the tables with events in a topic."""
+        return tuple(self._tables[table] for table in sorted(self._topics.get(topic, ())))
+
+    def restore(self) -> None:
+        """Find the tables that earlier runs knew, so that each goes on where it stood."""
+        known = {status.table: status for status in self._context.state.tables()}
+        for table in {*known, *self._context.history.tables()}:
+            status = known.get(table)
+            found = self.add(table, topics=tuple(status.offsets) if status else ())
+            if found is None:
+                continue
+            if found.progress is not None:
+                self._topics_of(table, found.progress.offsets)
+            if status is not None and status.state == "failing":
+                found.save_status()  # how another process failed says nothing about this one
+
+    def add(self, table: TableId, *, topics: Sequence[str]) -> TableSync | None:
+        """Return the table's sync, made if it is new; None if no rule wants the table."""
+        with self._lock:
+            if table in self._ignored:
+                return None
+            if table not in self._tables:
+                made = self._make(table)
+                if made is None:
+                    self._ignored.add(table)
+                    return None
+                self._tables[table] = made
+            self._topics_of(table, topics)
+            return self._tables[table]
+
+    def read_again(self, table: TableSync) -> None:
+        """Read history and target of a table that could not be read, and go on with the topics that it has read.
+
+        Raises:
+            CdcSyncError: if it still cannot be read.
+        """
+        table.load()
+        table.recovered()
+        with self._lock:
+            self._topics_of(table.table, table.progress.offsets if table.progress else ())
+
+    def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._topics.setdefault(topic, set()).add(table)
+
+    def route_of(self, table: TableId) -> Route | None:
+        """Return what the operator wants of a table, None if nothing; says so in the log."""
+        try:
+            wanted = route(self._context.config, table)
+        except RefusedError as error:
+            get_logger().error("table refused", table=str(table), reason=str(error))
+            return None
+        if wanted is None:
+            get_logger().info("table ignored", table=str(table), reason="no rule of the configuration matches it")
+            return None
+        return replace(wanted, target=held_target(wanted.target, wanted.capabilities.tables))
+
+    def _make(self, table: TableId) -> TableSync | None:
+        wanted = self.route_of(table)
+        if wanted is None:
+            return None
+        made = self._type(replace(self._context, target=self._shared.target_of(wanted)), wanted)
+        stop = self._clash(wanted)
+        try:
+            if stop is None and self._is_new(table) and not self._new.take():
+                said = too_many_tables(self._context.config.limits)
+                stop = Pause(reason=said.reason, remedy=said.remedy)
+            if stop is not None:
+                made.refuse(stop)
+            else:
+                made.load()
+        except TransientError:
+            raise
+        except Exception as error:  # one table's failure is its own
+            made.fail(error)
+        return made
+
+    def _is_new(self, table: TableId) -> bool:
+        return self._context.history.find(table) is None and not self._context.state.has_status(table)
+
+    def _clash(self, wanted: Route) -> Pause | None:
+        routes = [sync.route for sync in self._tables.values()]
+        clashes = check_routes([*routes, wanted])
+        reason = next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
+        return None if reason is None else Pause(reason=reason, remedy=_ONE_TARGET_EACH)

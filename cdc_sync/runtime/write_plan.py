@@ -1,0 +1,191 @@
+"""What is to be written to one table, how its records are read for it, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.debezium.unsent import may_be_in_doubt, unread_fields, unsigned_fields
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.lineage.column_log import ColumnLog, types_at
+from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.column_mappings import readings, with_declared_key
+from cdc_sync.core.schema.projection import without_initials
+from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.row_shape import Shape, decoding_of, shape_of
+from cdc_sync.runtime.stops import Pause
+from cdc_sync.spark.columns import PROBLEM
+from cdc_sync.spark.compile import convert
+from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.observe import (
+    Stretch,
+)
+from cdc_sync.spark.problems import NO_ROWS
+from cdc_sync.spark.recognise import value_has_payload
+from cdc_sync.spark.source import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePlan:
+    """What to write.
+
+    Attributes:
+        held: what the target is known to hold; it is written only if it does still.
+        exact: the converters are for every schema the table has in the ranges, so any other record is not the
+            table's. Without it, a record of another schema means that the range must be surveyed first.
+        may_append: adding rows without looking for their keys may be tried, where the records allow it.
+        follow_keys: values may have to be taken over from rows that changed their key.
+        require_links: a create that takes values over from a row that is not found is not written.
+        keep_unchanged: events may leave values out; without it, one that does is met as a problem first.
+        columns_since: the last version that joined or rewrote columns, 0 if none did.
+        counts_out_of_range: values that become NULL for being out of range are counted; without it, the first one is
+            met as a problem.
+        notes_doubts: values in doubt are looked for and written down; without it, the first one is met as a problem.
+        looks_for_deleted: a delete whose key may be made up is looked for in the target; without it, one is met as a
+            problem.
+        numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
+    """
+
+    table: TableId
+    route: Route
+    head: Version
+    ranges: tuple[OffsetRange, ...]
+    converters: tuple[Converter, ...]
+    exact: bool
+    progress: Progress | None
+    held: Progress | None
+    may_append: bool
+    keep_unchanged: bool = False
+    follow_keys: bool = False
+    require_links: bool = True
+    columns_since: int = 0
+    counts_out_of_range: bool = False
+    notes_doubts: bool = False
+    looks_for_deleted: bool = False
+    numbers: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """How the rows of events are found."""
+        return shape_of(self.route, self.head.schema)
+
+    @property
+    def is_by_record_key(self) -> bool:
+        """Whether rows are found by the key that the connector knows."""
+        return self.shape is Shape.RECORD_KEY
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows may keep what the target has."""
+        return self.keep_unchanged and self.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a write; no `progress` means: nothing was written, survey the range first.
+
+    Attributes:
+        replaces_null: whether the connector sends a NULL as its column's default, None if no event tells.
+        left_out: events left unchanged values out, so later ones may too.
+        numbers: decimals were JSON numbers, so later ones may be too.
+        out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
+        in_doubt: values are in doubt, and that is written down.
+        unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
+    """
+
+    progress: Progress | None
+    stop: Pause | None = None
+    replaces_null: bool | None = None
+    left_out: bool = False
+    unknown_values: int = 0
+    out_of_range: int = 0
+    numbers: bool = False
+    in_doubt: bool = False
+    appended: bool = False
+    tried_append: bool = False
+
+
+def converters_for(
+    history: History,
+    route: Route,
+    known: Iterable[KnownSchema],
+    stretches: Sequence[Stretch] = (),
+    logs: Iterable[ColumnLog] = (),
+) -> tuple[Converter, ...]:
+    """Build the converters for some schemas of a table, to the head.
+
+    Args:
+        logs: what the source says of its columns.
+    """
+    logs = tuple(logs)
+    first_seen = {stretch.digest: stretch.position for stretch in reversed(stretches)}
+    found = []
+    for item in known:
+        if item.schema is None or item.fingerprint is None:
+            continue
+        # A changelog finds no rows by the record's key, but it is all that a delete may have.
+        schema = item.schema if route.append else with_declared_key(item.schema, route)
+        if not schema.key and history.head.schema.primary_key:
+            continue  # a truncate has no key
+        at = first_seen.get(item.digest, history.head.position)
+        types = types_at(logs, history.table, at)
+        for reading in readings(history, item.schema, item.fingerprint, at):
+            found.append(
+                Converter(
+                    key_form=item.key_form,
+                    value_form=item.value_form,
+                    table=history.table,
+                    schema=schema,
+                    flattened=item.flattened,
+                    projection=without_initials(reading.projection) if route.append else reading.projection,
+                    from_position=reading.from_position,
+                    to_position=reading.to_position,
+                    unsigned=unsigned_fields(item.schema, types),
+                    unread=unread_fields(item.schema, types),
+                )
+            )
+    return tuple(found)
+
+
+def converted_events(context: Context, plan: WritePlan) -> DataFrame:
+    """Decode the records of a plan's ranges; those that hold no row are left out where the plan is exact."""
+    how = decoding(context, plan)
+    records = context.read(plan.ranges, headers=how.keep_unchanged or how.unsent)
+    if not any(converter.flattened for converter in plan.converters):
+        # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
+        records = records.where(value_has_payload())
+    converted = convert(records, plan.converters, plan.head.schema, how)
+    if plan.exact:
+        converted = converted.where(F.col(PROBLEM).isNull() | ~F.col(PROBLEM).isin(*NO_ROWS))
+    return converted
+
+
+def decoding(context: Context, plan: WritePlan) -> Decoding:
+    """Return how a plan's records are read."""
+    truncated = plan.progress.truncated if plan.progress else None
+    found = decoding_of(
+        context.config,
+        plan.route,
+        plan.shape,
+        keep_unchanged=plan.keep_unchanged,
+        numbers=plan.numbers,
+        headers=context.headers,
+    )
+    bound = truncated.bound if truncated else None
+    return replace(
+        found,
+        rows_begin=bound,
+        edges=not plan.exact,
+        tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
+        began=context.began.get(plan.table, ()),
+        tell_made_up=plan.looks_for_deleted if plan.is_by_record_key else None,
+        unsent=found.unsent
+        and any(converter.unread or may_be_in_doubt(converter.schema) for converter in plan.converters),
+    )

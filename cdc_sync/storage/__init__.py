@@ -1,0 +1,1 @@
+"""The pipeline's own files: history, status, decisions, records that were set aside."""
