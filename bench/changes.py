@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 
 import structlog
-from cdc_sync.core.migration.migration import migration
 from confluent_kafka import Producer
 from figures import percentile_99, show
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema

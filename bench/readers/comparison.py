@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cdc_sync.core.migration.namerules import DERIVED_PREFIX
-
 from bench.readers.values import Row, Value, encode, encode_map, same
 from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.testing import SourceTable
 
 

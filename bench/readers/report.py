@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from cdc_sync.core.migration.readers import why_not
 from rich.console import Console
 from rich.table import Table
 
 from bench.readers.reading import Finding
 from bench.readers.regimes import Regime, regime
+from cdc_sync.core.migration.readers import why_not
 
 
 def verdict(found: Finding) -> str:

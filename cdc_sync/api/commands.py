@@ -230,11 +230,11 @@ def docs(page: str | None) -> Pages | str:
 def install_ddl_capture(
     connector: str, *, dsn: str | None, uninstall: bool, revoke_emit: bool = False, password_file: Path | None = None
 ) -> CaptureResult:
-    """Make a Postgres source tell of its DDL, or return the script that does; see `capture.postgres`.
+    """Make a Postgres source tell of its DDL, or return the script that does; see `sources.databases.postgres`.
 
     Raises:
         ConfigError: if the file of the password cannot be read.
-        SetupError: as `capture.postgres` does.
+        SetupError: as `sources.databases.postgres` does.
     """
     from cdc_sync.config.secrets import UnresolvedError, secret_in
     from cdc_sync.sources.databases import postgres

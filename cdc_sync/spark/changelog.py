@@ -45,7 +45,7 @@ def changelog(converted: DataFrame, schema: InternalSchema, *, topic: str) -> Da
         topic: where the records come from.
 
     Returns:
-        `value_column(id)` for each column, then the columns of `migrate.modes.METADATA`.
+        `value_column(id)` for each column, then the columns of `migration.modes.METADATA`.
     """
     whole = (F.col(OP) == "d") & F.col(HAS_BEFORE) & F.col(WHOLE_BEFORE)
     values = (_value(column, whole).alias(value_column(column.id)) for column in schema.columns)

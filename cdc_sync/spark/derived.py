@@ -1,4 +1,4 @@
-"""What derived columns hold (`migrate.derived`), as Spark SQL of a source's value.
+"""What derived columns hold (`migration.derived`), as Spark SQL of a source's value.
 
 SQL, for it stands in statements and in data frames alike. It means the same with `spark.sql.ansi.enabled` and without,
 in Spark 3.5 and 4, never fails, and gives NULL for NULL. Moments are in UTC, as the session is.

@@ -34,8 +34,8 @@ class Fitted:
 def fitted(converter: Converter) -> Fitted:
     """Take out the columns that no expression reads, or whose type is not one that the head's grew out of.
 
-    A schema that no version has is read by the names of the version in effect (`readings`), which says nothing of its
-    types: a cast might not exist, fail the whole job, or change the value.
+    A schema that no version has is read by the names of the version in effect (`column_mappings`), which says nothing
+    of its types: a cast might not exist, fail the whole job, or change the value.
     """
     columns = {column.name: column for column in converter.schema.columns}
     entries = converter.projection.columns

@@ -20,7 +20,7 @@ def begins_with_row(op: Column, offset: Column) -> Column:
 def latest(converted: DataFrame, schema: InternalSchema, *, one_task: bool = False) -> DataFrame:
     """Reduce converted events to one row for each key.
 
-    All events of a key that are read together are in one partition, or `refused` stops the table (see also
+    All events of a key that are read together are in one partition, or `refusals` stops the table (see also
     `TableReading.awaits`), so the offset orders them.
 
     Args:

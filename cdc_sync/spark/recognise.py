@@ -1,4 +1,4 @@
-"""Which schema a record follows, as Spark expressions over its bytes; the driver's form of the same is `schemabook`."""
+"""Which schema a record follows, as Spark expressions over its bytes; `schema_book` is the driver's form of it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def are_text(values: Iterable[Column]) -> Column:
 
 @cache
 def digest(*, headers: bool) -> Column:
-    """Return the digest of a record's schemas as `schemabook.digest_of` does, and of those in other layouts too.
+    """Return the digest of a record's schemas as `schema_book.digest_of` does, and of those in other layouts too.
 
     Args:
         headers: whether the records have the column `headers`, where ids may be.

@@ -24,7 +24,7 @@ def whole_rows(converted: DataFrame, schema: InternalSchema) -> DataFrame:
     Args:
         converted: from `compile.convert` with before images; every `u` and `d` has one. Values that an update leaves
             out are taken from it.
-        schema: the head; every live column's type can be compared, see `migrate.capabilities.can_compare`.
+        schema: the head; every live column's type can be compared, see `migration.capabilities.can_compare`.
 
     Returns:
         `net` and `value_column(id)` for each column, NULL for retired ones.

@@ -13,8 +13,8 @@ Below the pipeline's root (a folder or an object-store URL)::
     rollbacks/<table>.json                           one `Rollback`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
-    values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `evidence.continuity`
-    catalogue/<table>/<number>.json                  readings of the source's catalogue, see `evidence.kept`
+    values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `lineage.continuity`
+    catalogue/<table>/<number>.json                  readings of the source's catalogue, see `lineage.kept`
     maintained/<table>.json                          when a table was maintained
     passed/<table>.json                              how far a table was looked through behind its marker
 
@@ -76,7 +76,7 @@ class TableStatus:
         paused_at: the record it stands before, as topic[partition]@offset.
         counts: what was not applied, by kind, since the table's beginning.
         needs_resync: columns whose values in some rows no event tells.
-        replaced_nulls: ids of columns in which a NULL arrived as the default, and until when; see `replacednulls`.
+        replaced_nulls: ids of columns in which a NULL arrived as the default, and until when; see `replaced_nulls`.
         evidence, evidence_gaps: since when what is configured tells of it, and what is missing; see `Coverage`.
     """
 

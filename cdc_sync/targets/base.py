@@ -244,7 +244,7 @@ class Target(Protocol):
         ...
 
     def holdings(self, name: TargetName, upkeep: Upkeep) -> Holdings:
-        """Return the figures that `upkeep.chores` decides by; reads metadata only."""
+        """Return the figures that `migration.maintenance.chores` decides by; reads metadata only."""
         ...
 
     def maintain(self, name: TargetName, chores: Chores) -> Maintained:

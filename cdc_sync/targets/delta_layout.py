@@ -1,6 +1,6 @@
 """What a Delta table's metadata says of its columns and partitions, and what becomes of it; pure.
 
-The partition columns are derived ones (`migrate.derived`), behind all others. Delta takes neither a partition column
+The partition columns are derived ones (`migration.derived`), behind all others. Delta takes neither a partition column
 away nor a new one in while files are there that are divided otherwise; mapped by name, one can get another name. So
 what is computed from a renamed column follows it in the same commit, and what was computed from one that goes stays,
 under a name that tells nothing, until the next time that all rows are written: no new row has a value there.

@@ -1,4 +1,4 @@
-"""How statements and data frames give rows the values that a table is partitioned by (`migrate.derived`)."""
+"""How statements and data frames give rows the values that a table is partitioned by (`migration.derived`)."""
 
 from __future__ import annotations
 

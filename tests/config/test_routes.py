@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, ICEBERG
 
 from cdc_sync.config import Config, Route, TargetName, check_routes, parse_config, route
+from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, ICEBERG
 from cdc_sync.core.migration.routes import LeftOut
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.schema.partitioning import Partitioning

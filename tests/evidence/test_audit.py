@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.core.migration.capabilities import ICEBERG
-
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.audit import Joined, Split, audit
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.planning.merge_columns import join_version
 from cdc_sync.core.schema.diff import diff

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from deltalake import DeltaTable, QueryBuilder
 from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
@@ -17,6 +16,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import PROPERTY, parse_progress

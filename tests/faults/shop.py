@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pytest
-from cdc_sync.core.migration.migration import Migration
 from pyspark.sql import DataFrame
 
+from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError

@@ -8,9 +8,9 @@ from itertools import count
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import Migration
 from pyspark.sql import DataFrame
 
+from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from pyspark.sql import DataFrame
 
 from cdc_sync.api import commands
+from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import JoinValues, migration
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -22,6 +20,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from cdc_sync.api import commands
 from cdc_sync.core.history.joined import joined_columns
 from cdc_sync.core.history.revision import Version
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import JoinValues, migration
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deciding import Decided, Words

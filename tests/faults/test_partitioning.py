@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import Migration, Repartition
-from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from deltalake import DeltaTable
 
 from cdc_sync.api import commands
+from cdc_sync.core.migration.migration import Migration, Repartition
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError

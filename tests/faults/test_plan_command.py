@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cdc_sync.core.migration.migration import Migration
 
 from cdc_sync.api import commands
+from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import EmptyTable, ExplainedStep, explain

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from cdc_sync.core.migration.migration import CreateTable, Migration
 
+from cdc_sync.core.migration.migration import CreateTable, Migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetMoved
 from cdc_sync.runtime import write

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from deltalake import DeltaTable, QueryBuilder
 
 from cdc_sync.config import Catalog, Target
+from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from tests.lakes.files import newest
 from tests.lakes.table import Place, Table
 from tests.lakes.words import of_spark

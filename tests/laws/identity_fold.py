@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from cdc_sync.core.migration.capabilities import ICEBERG
-
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.audit import Joined, audit
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import LeftOut, Route, TargetName
 from cdc_sync.core.planning.observation import Sighting
 from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cdc_sync.core.migration.migration import AlterTable, Backfill, migration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
+from cdc_sync.core.migration.migration import AlterTable, Backfill, migration
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.model.progress import Truncated
 from cdc_sync.core.planning.column_mappings import Reading, readings

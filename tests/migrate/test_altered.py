@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cdc_sync.core.migration.altered import Altered, HeldColumns, altered, parse_held, undoing
 
+from cdc_sync.core.migration.altered import Altered, HeldColumns, altered, parse_held, undoing
 from cdc_sync.errors import HistoryError
 
 HELD = HeldColumns(identity="u", version=3, numbers={"id": 1, "a": 2, "b": 3})

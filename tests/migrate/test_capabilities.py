@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+
 from cdc_sync.core.migration.capabilities import (
     HUDI,
     HUDI_ON_READ,
@@ -17,7 +18,6 @@ from cdc_sync.core.migration.capabilities import (
     can_compare,
 )
 from cdc_sync.core.migration.typechange import rewrites
-
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import (

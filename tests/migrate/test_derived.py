@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from cdc_sync.core.migration.capabilities import DELTA, PARQUET
 from cdc_sync.core.migration.derived import derived_columns, derived_name, derived_type, followed, held_partitioning
 from cdc_sync.core.migration.migration import with_schemas
 from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.names import held_name
-from hypothesis import given
-from hypothesis import strategies as st
-
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema

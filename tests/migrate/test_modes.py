@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from cdc_sync.core.migration.migration import AlterTable, CreateTable, migration
 from cdc_sync.core.migration.modes import METADATA, Mode, mode_remedy, taken_name
-
 from cdc_sync.core.schema.changes import ChangePrimaryKey
 from tests.history.versions import versions
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from cdc_sync.core.migration.capabilities import HUDI, ICEBERG, MEMORY, PARQUET
 from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, Migration
 from cdc_sync.core.migration.namerules import NameRules
 from cdc_sync.core.migration.names import NameClash, held_migration, held_name, held_schema, target_names
-from hypothesis import example, given
-from hypothesis import strategies as st
-
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, RetireColumn
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING, Field, ListType, StructType

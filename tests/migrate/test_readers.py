@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+
+from cdc_sync.config import Target, parse_config
 from cdc_sync.core.migration.capabilities import FORMATS
 from cdc_sync.core.migration.readers import ENGINES, REGIMES, has_logs, regime_of, right_for, why_not
 from cdc_sync.core.migration.readers_page import render
-
-from cdc_sync.config import Target, parse_config
 from cdc_sync.errors import ConfigError
 
 _MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from cdc_sync.core.migration.capabilities import FORMATS
 from cdc_sync.core.migration.removal import why_not_removed, why_not_renamed
 

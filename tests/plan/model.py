@@ -1,4 +1,4 @@
-"""A topic and its survey in plain Python: what `spark.observe` and `sightings` do, said a second time and simply."""
+"""A topic and its survey in plain Python: what `spark.observe` and `runtime.observe` do, said again and simply."""
 
 from __future__ import annotations
 

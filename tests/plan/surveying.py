@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cdc_sync.core.migration.capabilities import ICEBERG
-
 from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.incarnations import Began, Moment, extended, fall, placed, reach
 from cdc_sync.core.planning.plan import Refusal, plan_table

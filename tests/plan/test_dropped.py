@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
 from cdc_sync.core.lineage.drops import first_drop
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision, Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated

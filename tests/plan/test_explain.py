@@ -11,7 +11,6 @@ from cdc_sync.core.migration.migration import (
     Repartition,
     RewriteTable,
 )
-
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.planning.explain import ArchiveTable, DropTable, EmptyTable, ExplainedStep, RollBack, explain
 from cdc_sync.core.schema.changes import (

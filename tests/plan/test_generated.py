@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.messages import MessageLog, logical_message
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.plan import TablePlan, plan_table

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import AlterTable, JoinValues, migration
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import Joined, as_joined, joined_columns, staying_id
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.history.warned import warnings_of
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import AlterTable, JoinValues, migration
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.planning.column_mappings import readings
 from cdc_sync.core.planning.merge_columns import find_join, join_version

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.config import parse_config
 from cdc_sync.config.routes import route as find_route
 from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.planning.change_policy import Wanted, wanted

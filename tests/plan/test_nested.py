@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cdc_sync.core.migration.capabilities import DELTA, HUDI, ICEBERG, PARQUET, Capabilities
-from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import DELTA, HUDI, ICEBERG, PARQUET, Capabilities
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.wording import phrases, type_text
 from cdc_sync.core.planning.explain import explain

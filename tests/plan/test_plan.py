@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision
 from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.observation import Sighting

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.history.history import History
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision, Route
 from cdc_sync.core.planning.deciding import Words, decide
 from cdc_sync.core.planning.plan import Refusal, TablePlan

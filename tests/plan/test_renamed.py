@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.messages import MessageLog, logical_message
 from cdc_sync.core.lineage.renames import renames
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.merge_columns import find_join

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
 
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, SourceKind, Structure, Token
 from cdc_sync.core.lineage.spellings import converts_otherwise
+from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.alignment import Evidence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from cdc_sync.core.migration.capabilities import DELTA, ICEBERG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdc_sync.core.migration.capabilities import DELTA, ICEBERG
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.shared_schema import Union, empty_union, parse_union
 from cdc_sync.core.planning.refusals import Refused

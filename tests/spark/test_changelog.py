@@ -7,13 +7,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.modes import METADATA
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.core.debezium.conversions import WireColumn
 from cdc_sync.core.debezium.wire import WireText
+from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.model.positions import NO_POSITION, SourcePosition
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, STRING

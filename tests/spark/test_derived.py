@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import DELTA
-from cdc_sync.core.migration.derived import derived_columns
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from cdc_sync.core.migration.capabilities import DELTA
+from cdc_sync.core.migration.derived import derived_columns
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.transforms import fits

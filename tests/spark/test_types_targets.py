@@ -7,13 +7,13 @@ from itertools import count
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import migration
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.debezium.conversions import logical_type, wire_type
+from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema

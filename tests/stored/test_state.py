@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.altered import HeldColumns
 
 from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Stamp
 from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Kept, Missed, Span
+from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted, UnconvertedValue
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.doubts import Doubt

@@ -9,14 +9,14 @@ from itertools import count
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import HUDI_ON_READ
-from cdc_sync.core.migration.migration import Migration, migration
-from cdc_sync.core.migration.names import held_name
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ
+from cdc_sync.core.migration.migration import Migration, migration
+from cdc_sync.core.migration.names import held_name
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from cdc_sync.core.migration.migration import migration
-
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.targets.base import TargetState

@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from cdc_sync.core.migration.capabilities import MEMORY, can_change_in_place
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, migration
-from cdc_sync.core.migration.typechange import rewrites
 from pyspark.sql import functions as F
 
 from cdc_sync.core.history.joined import Joined
+from cdc_sync.core.migration.capabilities import MEMORY, can_change_in_place
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, migration
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import migration
-from cdc_sync.core.migration.modes import METADATA
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from cdc_sync.core.migration.migration import migration
+from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING

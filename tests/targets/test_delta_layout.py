@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cdc_sync.core.migration.migration import with_schemas
 
+from cdc_sync.core.migration.migration import with_schemas
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
 from cdc_sync.core.migration.capabilities import DELTA
 from cdc_sync.core.migration.derived import derived_columns
 from cdc_sync.core.migration.migration import JoinValues, Migration, Repartition, migration
 from cdc_sync.core.migration.namerules import DERIVED_PREFIX
-from pyspark.sql import SparkSession
-
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cdc_sync.core.migration.capabilities import HUDI
-from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
-from cdc_sync.core.migration.names import held_name
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import HUDI
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
+from cdc_sync.core.migration.names import held_name
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import HUDI_ON_READ, can_change_in_place
-from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable, migration
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ, can_change_in_place
+from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable, migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import (

@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi import HudiTableBuilder
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_sync.config import Catalog
+from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import HUDI
 from cdc_sync.core.migration.migration import (
     AlterTable,
@@ -23,12 +29,6 @@ from cdc_sync.core.migration.migration import (
     migration,
 )
 from cdc_sync.core.migration.modes import Mode
-from hudi import HudiTableBuilder
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from cdc_sync.config import Catalog
-from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted

@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
-from cdc_sync.core.migration.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import migration
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, TIMESTAMP, TIMESTAMP_TZ

@@ -11,14 +11,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from cdc_sync.core.migration.capabilities import DELTA, ICEBERG, PARQUET
-from cdc_sync.core.migration.migration import migration
 from deltalake import DeltaTable as DeltaRs
 from pyspark.sql import Row, SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import DELTA, ICEBERG, PARQUET
 from cdc_sync.core.migration.maintenance import Holdings, Maintained, Upkeep, chores
+from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress

@@ -14,10 +14,10 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 import pytest
-from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType

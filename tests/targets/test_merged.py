@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
-from cdc_sync.core.migration.migration import CreateTable, Migration, migration
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.migration import CreateTable, Migration, migration
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -7,13 +7,13 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import Migration
-from cdc_sync.core.migration.names import held_name
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import Migration
+from cdc_sync.core.migration.names import held_name
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, STRING
@@ -92,7 +92,6 @@ def with_columns(schema: InternalSchema, *columns: Column) -> InternalSchema:
 
 def change(lake: Lake, before: InternalSchema, after: InternalSchema, number: int) -> Migration:
     from cdc_sync.core.migration.migration import migration
-
     from cdc_sync.testing.history import version
 
     steps = migration(version(number - 1, before), version(number - 1, before), version(number, after))

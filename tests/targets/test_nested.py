@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pytest
+
 from cdc_sync.core.migration.capabilities import DELTA, HUDI, HUDI_ON_READ, PARQUET
 from cdc_sync.core.migration.migration import AlterTable, RewriteTable
 from cdc_sync.core.migration.typechange import rewrites
-
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import Migration, Repartition, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.migration.maintenance import Upkeep, chores
+from cdc_sync.core.migration.migration import Migration, Repartition, migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema

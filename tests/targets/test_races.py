@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.migration import Backfill, Migration
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, Row
 
+from cdc_sync.core.migration.migration import Backfill, Migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.types import INT32, INT64

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cdc_sync.core.migration.migration import migration
 from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, STRING

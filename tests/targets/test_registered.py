@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from cdc_sync.core.migration.capabilities import HUDI_ON_READ, SchemaEvolution
-from cdc_sync.core.migration.migration import ChangeRegime, Migration, migration
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.core.migration.capabilities import HUDI_ON_READ, SchemaEvolution
+from cdc_sync.core.migration.migration import ChangeRegime, Migration, migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column

@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import RewriteTable, migration
-from cdc_sync.core.migration.typechange import InPlace, Rewrite, decide_type_change
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import RewriteTable, migration
+from cdc_sync.core.migration.typechange import InPlace, Rewrite, decide_type_change
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import (

@@ -1,6 +1,6 @@
 """What DDL messages say: the form our own event trigger writes, and the one of a plain home-made trigger.
 
-Our form, prefix `cdc_sync`, UTF-8 JSON, written by `capture/ddl_capture.sql`::
+Our form, prefix `cdc_sync`, UTF-8 JSON, written by `sources/databases/ddl_capture.sql`::
 
     {"v": 1, "kind": "command" | "baseline", "cluster": "7123…" | null, "tag": "ALTER TABLE", "schema": "inv",
      "table": "orders", "relid": 16409, "file": 16409, "columns": [{"attnum": 1, "name": "id", "type": "integer",

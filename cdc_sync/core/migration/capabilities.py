@@ -59,7 +59,7 @@ class Capabilities:
         adds_last: a new column is done in place only behind all others.
         by_path: tables are folders, which no catalogue names.
         partitions: how its tables are partitioned: `hidden`, by what the format computes itself, and changed without
-            touching a row; `derived`, by columns of the table that cdc_sync computes (`migrate.derived`), and changed
+            touching a row; `derived`, by columns of the table that cdc_sync computes (`migration.derived`), and changed
             by writing all rows anew; None is not at all.
         partitions_stay: a table is partitioned as it was made, for good.
         merges: rows of several source tables can share one (`targets.merged`).

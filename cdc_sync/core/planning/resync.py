@@ -124,7 +124,7 @@ def marks(
         unconverted: what rewrites had no place for.
         resyncs: what the operator asked for.
         progress: the target's.
-        replaced: columns in which a NULL arrived as the default, see `replacednulls`.
+        replaced: columns in which a NULL arrived as the default, see `replaced_nulls`.
         doubts: what events left in doubt.
     """
     head = history.head.schema

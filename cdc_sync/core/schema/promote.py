@@ -1,6 +1,6 @@
 """Which type changes lose nothing, and the smallest type that two types both widen to.
 
-This is about values, not about table formats: what a format can change in place is `migrate.capabilities`.
+This is about values, not about table formats: what a format can change in place is `migration.capabilities`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each command on an ordinary or partitioned table, temporary ones apart, writes a transactional logical message with the
 columns before and behind it, of the table itself and of all tables that inherit from it; a dropped table writes one
 that says so. Each message tells enough by itself, so it does not matter when the connector's slot was made.
-Debezium sends them on topic `<topic.prefix>.message`, in the order of the rows around them; `evidence.message_forms`
+Debezium sends them on topic `<topic.prefix>.message`, in the order of the rows around them; `lineage.message_forms`
 shows their form. What that needs and where it ends:
 
 - Debezium with `plugin.name=pgoutput` and Postgres 14 or later: before 14 pgoutput has no `messages` option, the
