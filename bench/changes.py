@@ -31,7 +31,7 @@ from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
-from cdc_sync.targets.base import Batch
+from cdc_sync.targets.protocol import Batch
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, SourceTable, column
 from cdc_sync.testing.history import version
 

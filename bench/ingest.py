@@ -33,7 +33,7 @@ from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.formats import catalog_settings
 from cdc_sync.spark.session import build_session
-from cdc_sync.targets.stamps import VERSION_PROPERTY
+from cdc_sync.targets.common.properties import VERSION_PROPERTY
 from cdc_sync.testing import Record
 
 CREATES, CHANGES, BATCH, SMALL_BATCH, SMALL_BATCHES = 300_000, 200_000, 50_000, 2_000, 11

@@ -32,7 +32,8 @@ from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.types import to_spark
 from cdc_sync.storage.history import HistoryStore
-from cdc_sync.targets.base import Batch, open_target
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.protocol import Batch
 from tests.verify.twin import NAMES, create, events, fixed_rows, planted
 
 TABLE = "large"

@@ -23,7 +23,7 @@ from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import Record
 
 

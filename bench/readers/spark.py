@@ -22,7 +22,7 @@ from bench.readers.values import Value, encode, encode_map
 from cdc_sync.config import Config
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.spark.formats import format_settings, jar_sets
-from cdc_sync.targets.hudi_settings import ON_READ
+from cdc_sync.targets.hudi.settings import ON_READ
 
 
 def _session(config: Config, metastore: str) -> SparkSession:

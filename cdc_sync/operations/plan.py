@@ -27,9 +27,9 @@ from cdc_sync.sources.kafka import KafkaClient, Offsets, lag
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.object_store import copy_files
-from cdc_sync.targets.base import makes_catalog, open_target
-from cdc_sync.targets.draft import DraftTarget
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.formats import makes_catalog, open_target
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.wrappers.dry_run import DraftTarget
 
 _COPIED = (
     *("history", "tables", "decisions", "joins", "rollbacks", "regimes"),

@@ -30,7 +30,8 @@ from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.source import OffsetRange, read_ranges
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.base import Target, open_target
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.protocol import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

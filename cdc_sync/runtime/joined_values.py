@@ -37,7 +37,7 @@ from cdc_sync.spark.observe import first_offsets_from, first_positions
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN, fold
-from cdc_sync.targets.base import Commit
+from cdc_sync.targets.protocol import Commit
 
 _AGAIN = "snapshot the table again into a new target with the rename declared, or leave the columns as they are"
 _STATES = 10_000

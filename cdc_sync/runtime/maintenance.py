@@ -21,9 +21,10 @@ from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.base import Target, TargetState, makes_catalog, open_target
-from cdc_sync.targets.merged import SharedTables
-from cdc_sync.targets.place import held_target
+from cdc_sync.targets.common.location import held_target
+from cdc_sync.targets.formats import makes_catalog, open_target
+from cdc_sync.targets.protocol import Target, TargetState
+from cdc_sync.targets.wrappers.merged import SharedTables
 
 _NO_TABLE = "there is no target table yet"
 

@@ -60,7 +60,7 @@ def events_of(converted: DataFrame, schema: InternalSchema, shape: Shape) -> Dat
 
 
 def rows_of(events: DataFrame, schema: InternalSchema, shape: Shape, *, ranges: tuple[OffsetRange, ...]) -> DataFrame:
-    """Reduce events of ranges of a topic to the rows that `targets.base.Batch` wants of this shape."""
+    """Reduce events of ranges of a topic to the rows that `targets.protocol.Batch` wants of this shape."""
     match shape:
         case Shape.NOTHING:
             return changelog(events, schema, topic=ranges[0].topic)

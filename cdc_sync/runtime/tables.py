@@ -16,8 +16,8 @@ from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.sync import TableSync
-from cdc_sync.targets.merged import SharedTables
-from cdc_sync.targets.place import held_target
+from cdc_sync.targets.common.location import held_target
+from cdc_sync.targets.wrappers.merged import SharedTables
 
 _ONE_TARGET_EACH = (
     "give one of the two tables another target, or both rules the same merge; where they are partitions of one "

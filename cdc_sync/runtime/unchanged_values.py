@@ -16,7 +16,7 @@ from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_li
 from cdc_sync.spark.problems import UNKNOWN_SCHEMA
 from cdc_sync.spark.source import OffsetRange, in_one_task
 from cdc_sync.spark.unchanged import count_unknown, fold, kept_in_doubt
-from cdc_sync.targets.base import Commit
+from cdc_sync.targets.protocol import Commit
 
 _LOOK_BACK = 100
 """Commits; a key update's two halves are neighbours in the log, so the newest one nearly always will do."""
@@ -53,7 +53,7 @@ class Keeping:
     since_version: int = 0
 
     def rows(self, events: DataFrame, ranges: tuple[OffsetRange, ...], *, exists: bool) -> DataFrame:
-        """Reduce a range's events to the rows of `targets.base.Batch`.
+        """Reduce a range's events to the rows of `targets.protocol.Batch`.
 
         Args:
             events: all of them without a problem, or failing at one.

@@ -49,7 +49,7 @@ from cdc_sync.spark.observe import (
     offsets_with_problem,
 )
 from cdc_sync.spark.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
-from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
+from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"

@@ -29,7 +29,7 @@ def latest(converted: DataFrame, schema: InternalSchema, *, one_task: bool = Fal
         one_task: they come from one task (`source.in_one_task`), which costs less to know than to find out.
 
     Returns:
-        `deleted`, `created` and `value_column(id)` for each column, the contract of `targets.base.Batch`.
+        `deleted`, `created` and `value_column(id)` for each column, the contract of `targets.protocol.Batch`.
     """
     keys = tuple(value_column(id_) for id_ in schema.primary_key)
     names = tuple(value_column(column.id) for column in schema.columns)

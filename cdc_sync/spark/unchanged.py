@@ -51,7 +51,7 @@ def fold(
 
     Returns:
         `deleted`, `created`, `forgotten`, `value_column(id)` for each column of the schema, and `unchanged_column(id)`:
-        TRUE where the batch does not have the value, which is NULL then. The contract of `targets.base.Batch`.
+        TRUE where the batch does not have the value, which is NULL then. The contract of `targets.protocol.Batch`.
     """
     keys = tuple(value_column(id_) for id_ in schema.primary_key)
     left_out = [id_ for id_ in unchanged if id_ not in schema.primary_key]

@@ -15,7 +15,7 @@ from cdc_sync.runtime.job import SyncJob
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.storage.state import StateStore, TableStatus
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce
 from tests.corpus.images import Image, lake_image, memory_image

@@ -23,8 +23,8 @@ from cdc_sync.core.model.progress import PROPERTY, parse_progress
 from cdc_sync.demo.lake import Lake
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
-from cdc_sync.targets.hudi_settings import ON_READ
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.hudi.settings import ON_READ
+from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import SourceTable
 
 _HUDIS_AND_OURS = ("_hoodie_", DERIVED_PREFIX)

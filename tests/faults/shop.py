@@ -13,7 +13,7 @@ from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import Batch
+from cdc_sync.targets.protocol import Batch
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column, decimal
 from tests.conftest import Produce
 

@@ -10,7 +10,7 @@ import pytest
 from cdc_sync.config import Config
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.runtime.reports import RunReport
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.catalogs import CATALOGS, Catalog, InCatalog

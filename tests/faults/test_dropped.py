@@ -14,7 +14,7 @@ from cdc_sync.api import commands
 from cdc_sync.cli.render import show
 from cdc_sync.demo.lake import Lake
 from cdc_sync.operations.replay import replay
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -73,7 +73,7 @@ class Driven:
         return {column.name: column.id for column in self.history.head.schema.live}
 
     def rows(self) -> list[dict[str, object]]:
-        from cdc_sync.targets.memory import MemoryTarget
+        from cdc_sync.targets.memory.target import MemoryTarget
 
         target = self.context.target
         assert isinstance(target, MemoryTarget)

@@ -14,7 +14,7 @@ from cdc_sync.config import parse_config
 from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import Record, json_text
 from tests.conftest import Produce
 from tests.corpus.runs import memory_job, session_of_its_own

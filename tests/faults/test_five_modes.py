@@ -18,7 +18,7 @@ from cdc_sync.errors import ConfigError
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.corpus.runs import ends_of, memory_job, session_of_its_own

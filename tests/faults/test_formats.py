@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import INT64, TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -11,7 +11,7 @@ import pytest
 
 from cdc_sync.api import commands
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.hudi_table import HudiTable
+from cdc_sync.targets.hudi.table import HudiTable
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

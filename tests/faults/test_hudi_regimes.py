@@ -18,8 +18,8 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.storage.state import StateStore, TableStatus
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_settings import TABLE_TYPE
+from cdc_sync.targets.hudi.settings import TABLE_TYPE
+from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.testing import INT32, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

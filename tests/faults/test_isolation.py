@@ -26,8 +26,8 @@ from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.storage.state import StateStore, TableStatus
-from cdc_sync.targets.base import TargetState
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import TargetState
 from tests.history.versions import ORDERS, versions
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))

@@ -94,7 +94,7 @@ class Shop:
         return {item.name: item.id for item in history.head.schema.columns}
 
     def rows(self) -> list[dict[str, Any]]:
-        from cdc_sync.targets.memory import MemoryTarget
+        from cdc_sync.targets.memory.target import MemoryTarget
 
         target = self.context.target
         (sync,) = self.job.tables.all()
@@ -205,10 +205,10 @@ def test_a_late_declaration_joins_data_and_history(target: str, shop: NewShop) -
 _POINTS = (
     "cdc_sync.storage.state.StateStore.declare",
     "cdc_sync.storage.history.HistoryStore.append",
-    "cdc_sync.targets.iceberg.widen",
-    "cdc_sync.targets.iceberg_change.Change.run",
-    "cdc_sync.targets.iceberg.alter",
-    "cdc_sync.targets.iceberg.IcebergTarget.migrate",
+    "cdc_sync.targets.iceberg.target.widen",
+    "cdc_sync.targets.iceberg.change.Change.run",
+    "cdc_sync.targets.iceberg.target.alter",
+    "cdc_sync.targets.iceberg.target.IcebergTarget.migrate",
 )
 """Whatever is done on the way; killed before each and behind each."""
 

@@ -12,7 +12,7 @@ from cdc_sync.config.models import Maintenance
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import RefusedError
 from cdc_sync.runtime.maintenance import maintain
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -15,9 +15,9 @@ from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.iceberg import IcebergTarget
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -13,7 +13,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import EmptyTable, ExplainedStep, explain
 from cdc_sync.runtime.reports import Plan, PlannedTable, VersionLine
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

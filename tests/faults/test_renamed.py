@@ -9,7 +9,7 @@ import pytest
 
 from cdc_sync.api import commands
 from cdc_sync.operations.replay import replay
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.targets.iceberg import IcebergTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

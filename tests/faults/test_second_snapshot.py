@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import parse_config
 from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.corpus.runs import memory_job, session_of_its_own

@@ -18,9 +18,9 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.spark.session import build_session
-from cdc_sync.targets.base import Batch
-from cdc_sync.targets.iceberg import IcebergTarget
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.iceberg.target import IcebergTarget
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import Batch
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, Wal, column
 from tests.conftest import Produce
 from tests.corpus.runs import ends_of, memory_job, session_of_its_own

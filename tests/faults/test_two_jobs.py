@@ -16,7 +16,7 @@ from cdc_sync.runtime.stops import missing_row
 from cdc_sync.runtime.write import write_range
 from cdc_sync.runtime.write_plan import Outcome, WritePlan
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
 from tests.history.versions import versions
 from tests.plan.model import ROUTE
 from tests.test_gaps import AT_100, Broker, Reader, advance, sync_of

@@ -145,11 +145,11 @@ def test_every_kind_at_once_then_again_then_late_events_then_all_in_one_batch(
 _POINTS = (
     "cdc_sync.storage.history.HistoryStore.append",
     "cdc_sync.storage.state.StateStore.keep_unconverted",
-    "cdc_sync.targets.iceberg_rewrite.alter",
-    "cdc_sync.targets.iceberg_rewrite._keep",
-    "cdc_sync.targets.iceberg_change.Change.overwrite",
-    "cdc_sync.targets.iceberg.rewrite",
-    "cdc_sync.targets.iceberg.IcebergTarget.migrate",
+    "cdc_sync.targets.iceberg.rewrite.alter",
+    "cdc_sync.targets.iceberg.rewrite._keep",
+    "cdc_sync.targets.iceberg.change.Change.overwrite",
+    "cdc_sync.targets.iceberg.target.rewrite",
+    "cdc_sync.targets.iceberg.target.IcebergTarget.migrate",
 )
 """Whatever is done on the way; killed before each and behind each."""
 

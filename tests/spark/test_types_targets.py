@@ -22,8 +22,9 @@ from cdc_sync.demo.lake import Lake
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.decode import Format
 from cdc_sync.spark.types import to_spark
-from cdc_sync.targets.base import Batch, Target, open_target
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.spark.independent import LOST, decode
 from tests.spark.reading import converted, parsed, same

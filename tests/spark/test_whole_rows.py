@@ -15,7 +15,7 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import FLOAT64, STRING
 from cdc_sync.spark.columns import OFFSET, unchanged_column
 from cdc_sync.spark.whole_rows import NET, whole_rows
-from cdc_sync.targets.keyless import comparable
+from cdc_sync.targets.common.keyless import comparable
 from tests.targets.keyless import Event, converted, created, deleted, updated
 
 pytestmark = pytest.mark.spark

@@ -25,12 +25,13 @@ from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType
 from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
-from cdc_sync.targets.base import Batch, Target, open_target
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
-from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 
 _numbers = count(1)

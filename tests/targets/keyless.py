@@ -16,8 +16,8 @@ from cdc_sync.core.schema.types import BINARY, FLOAT64, INT32, STRING, DecimalTy
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, before_column, value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.whole_rows import whole_rows
-from cdc_sync.targets.base import Batch
-from cdc_sync.targets.keyless import comparable
+from cdc_sync.targets.common.keyless import comparable
+from cdc_sync.targets.protocol import Batch
 from tests.targets.conftest import Lake
 
 Row = tuple[Any, ...]

@@ -37,10 +37,10 @@ from cdc_sync.core.schema.types import (
 from cdc_sync.errors import FilesGone, TargetError
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import to_spark
-from cdc_sync.targets.base import MISSING_ROW, UNKNOWN_VALUE, Commit
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
+from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Commit
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, schema_of
 

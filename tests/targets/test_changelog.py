@@ -19,7 +19,7 @@ from cdc_sync.spark.changelog import TS, WHOLE_BEFORE, changelog
 from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, before_column, value_column
 from cdc_sync.spark.position import POSITION_TYPE
 from cdc_sync.spark.types import to_spark
-from cdc_sync.targets.base import Batch, Target
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

@@ -20,12 +20,12 @@ from cdc_sync.core.schema.evolve import apply
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT16, INT32, INT64, STRING, ListType
 from cdc_sync.errors import TargetError, UnfitTarget
-from cdc_sync.targets.base import Batch, Target
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.delta_fields import PHYSICAL_NAME, Field
-from cdc_sync.targets.delta_log import forget
-from cdc_sync.targets.delta_schema import altered, new_fields
-from cdc_sync.targets.stamps import VERSION_PROPERTY
+from cdc_sync.targets.common.properties import VERSION_PROPERTY
+from cdc_sync.targets.delta.fields import PHYSICAL_NAME, Field
+from cdc_sync.targets.delta.log import forget
+from cdc_sync.targets.delta.schema import altered, new_fields
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.protocol import Batch, Target
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

@@ -12,10 +12,10 @@ from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.schema.types import DATE, INT16, INT32, STRING, TIMESTAMP_TZ
-from cdc_sync.targets.delta_fields import COLUMN_ID, PHYSICAL_NAME
-from cdc_sync.targets.delta_layout import Layout, divided, new_layout, relabelled, rewritten
-from cdc_sync.targets.dividing import Division, assignments, insertion
-from cdc_sync.targets.stamps import PARTITION_PROPERTY
+from cdc_sync.targets.common.partition_values import Division, assignments, insertion
+from cdc_sync.targets.common.properties import PARTITION_PROPERTY
+from cdc_sync.targets.delta.fields import COLUMN_ID, PHYSICAL_NAME
+from cdc_sync.targets.delta.layout import Layout, divided, new_layout, relabelled, rewritten
 from tests.targets.conftest import schema_of
 
 pytestmark = pytest.mark.spark

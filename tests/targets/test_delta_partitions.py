@@ -24,9 +24,9 @@ from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
-from cdc_sync.targets.base import Target
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.delta_log import DeltaTable
+from cdc_sync.targets.delta.log import DeltaTable
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.protocol import Target
 from cdc_sync.testing.history import version
 from tests.lakes.delta import DeltaLake
 from tests.targets.conftest import fresh_name, schema_of

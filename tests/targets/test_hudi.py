@@ -38,9 +38,10 @@ from cdc_sync.core.schema.types import (
     StructType,
 )
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import Target, open_target
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_table import HudiTable
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hudi.table import HudiTable
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.protocol import Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.test_names import NASTY, by_key, live

@@ -20,7 +20,7 @@ from cdc_sync.core.schema.types import (
     MapType,
     StructType,
 )
-from cdc_sync.targets.hudi_internal import (
+from cdc_sync.targets.hudi.internal_schema import (
     anew,
     dated,
     fields_of,
@@ -29,8 +29,8 @@ from cdc_sync.targets.hudi_internal import (
     versions_of,
     with_history,
 )
-from cdc_sync.targets.hudi_misreading import misreads
-from cdc_sync.targets.hudi_schema import META, HeldColumns
+from cdc_sync.targets.hudi.misreading import misreads
+from cdc_sync.targets.hudi.schema import META, HeldColumns
 
 ID = Column(id=1, name="id", type=INT64)
 

@@ -34,11 +34,12 @@ from cdc_sync.core.schema.types import (
     StructType,
 )
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import Batch, Target, open_target
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
-from cdc_sync.targets.hudi_table import HudiTable
-from cdc_sync.targets.listing import entries
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hive.listing import entries
+from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
+from cdc_sync.targets.hudi.table import HudiTable
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, shown
 

@@ -49,10 +49,11 @@ from cdc_sync.core.schema.types import (
 )
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
-from cdc_sync.targets.base import Batch, Target, TargetState, open_target
-from cdc_sync.targets.hudi_partitions import _folder
-from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
-from cdc_sync.targets.hudi_table import HudiTable
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hudi.partitions import _folder
+from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
+from cdc_sync.targets.hudi.table import HudiTable
+from cdc_sync.targets.protocol import Batch, Target, TargetState
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name
 from tests.targets.keyless import apply, created, deleted, updated

@@ -19,9 +19,10 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
-from cdc_sync.targets.base import Batch, Target, TargetState, open_target
-from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
-from cdc_sync.targets.hudi_table import HudiTable
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
+from cdc_sync.targets.hudi.table import HudiTable
+from cdc_sync.targets.protocol import Batch, Target, TargetState
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, shown
 from tests.targets.test_hudi_on_read import ID, A, B, C, L, M, S, folder_of, hudi_table, row
@@ -290,7 +291,7 @@ def _behind_the_files(patch: pytest.MonkeyPatch) -> None:
 
 def _behind_the_columns(patch: pytest.MonkeyPatch) -> None:
     """All that the commit needs is written, and it is not there."""
-    from cdc_sync.targets import hudi_timeline
+    from cdc_sync.targets.hudi import commits as hudi_timeline
 
     option = hudi_timeline.HudiTimeline._option
 

@@ -33,10 +33,10 @@ from cdc_sync.core.schema.types import (
     StructType,
 )
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import Batch, Target
-from cdc_sync.targets.iceberg import IcebergTarget
-from cdc_sync.targets.merge import merge_statement
-from cdc_sync.targets.stamps import VERSION_PROPERTY
+from cdc_sync.targets.common.merge import merge_statement
+from cdc_sync.targets.common.properties import VERSION_PROPERTY
+from cdc_sync.targets.iceberg.target import IcebergTarget
+from cdc_sync.targets.protocol import Batch, Target
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 SCHEMA = schema_of(

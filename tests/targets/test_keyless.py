@@ -20,9 +20,9 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.types import BOOLEAN, DATE, FLOAT32, INT8, INT64, STRING, TIMESTAMP, TIMESTAMP_TZ
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import MISSING_ROW, Target
-from cdc_sync.targets.keyless import merge_whole_rows_statement
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.common.keyless import merge_whole_rows_statement
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import MISSING_ROW, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.keyless import (

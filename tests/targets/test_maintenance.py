@@ -27,8 +27,9 @@ from cdc_sync.core.schema.types import INT32, INT64, STRING
 from cdc_sync.errors import TargetError
 from cdc_sync.runtime.maintenance import most_overdue, why_left_alone
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.base import Batch, Target, TargetState, open_target
-from cdc_sync.targets.delta import DeltaTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.protocol import Batch, Target, TargetState
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

@@ -16,9 +16,9 @@ from cdc_sync.core.schema.types import FLOAT64, INT32, INT64, STRING, ListType
 from cdc_sync.errors import ShareRefused, UnfitTarget
 from cdc_sync.operations.verify.lake import VIEW, TargetTable
 from cdc_sync.spark.columns import value_column
-from cdc_sync.targets.base import Commit, Shareable, Target
-from cdc_sync.targets.memory import MemoryTarget
-from cdc_sync.targets.merged import MergedTarget, SharedTable
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import Commit, Shareable, Target
+from cdc_sync.targets.wrappers.merged import MergedTarget, SharedTable
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

@@ -17,8 +17,8 @@ from cdc_sync.core.migration.names import held_name
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, STRING
-from cdc_sync.targets.base import Target
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import Target
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]

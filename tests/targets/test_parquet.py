@@ -23,10 +23,10 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING, DecimalType, ListType, MapType, StructType, TimestampType
 from cdc_sync.core.schema.types import Field as StructField
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import open_target
-from cdc_sync.targets.metastore import Entry, Metastore
-from cdc_sync.targets.parquet import ParquetTarget
-from cdc_sync.targets.parquet_schema import HiveColumn, hive_columns, table_struct
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hive.columns import HiveColumn, hive_columns, table_struct
+from cdc_sync.targets.hive.metastore import Entry, Metastore
+from cdc_sync.targets.parquet.target import ParquetTarget
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.hive import start_metastore
 

@@ -23,11 +23,11 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import DATE, FLOAT64, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import open_target
-from cdc_sync.targets.metastore import Metastore
-from cdc_sync.targets.metastore_partitions import Partitions
-from cdc_sync.targets.parquet import ParquetTarget
-from cdc_sync.targets.parquet_leftovers import CLAIMS
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hive.metastore import Metastore
+from cdc_sync.targets.hive.partitions import Partitions
+from cdc_sync.targets.parquet.leftovers import CLAIMS
+from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing.history import version
 from tests.lakes.parquet import ParquetLake
 from tests.targets.conftest import fresh_name, schema_of

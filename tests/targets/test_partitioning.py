@@ -18,7 +18,8 @@ from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
-from cdc_sync.targets.base import Target, open_target
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.protocol import Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.divided import DividedLake, rows_of

@@ -7,8 +7,8 @@ import pytest
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import UnfitTarget
-from cdc_sync.targets.base import Commit
-from cdc_sync.targets.past import Beginning, Entry, progress_of, states
+from cdc_sync.targets.common.commits import Beginning, Entry, progress_of, states
+from cdc_sync.targets.protocol import Commit
 
 pytestmark = pytest.mark.spark
 

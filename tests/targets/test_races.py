@@ -19,7 +19,7 @@ from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.types import INT32, INT64
 from cdc_sync.errors import TargetMoved
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.claims import Claims
+from cdc_sync.targets.common.claims import Claims
 from tests.targets.conftest import Lake, schema_of
 
 pytestmark = pytest.mark.spark

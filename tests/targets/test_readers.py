@@ -23,9 +23,9 @@ from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, STRING
-from cdc_sync.targets.base import Target
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.parquet import ParquetTarget
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.parquet.target import ParquetTarget
+from cdc_sync.targets.protocol import Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

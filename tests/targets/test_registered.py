@@ -20,13 +20,14 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.types import INT32, INT64, STRING, DecimalType, Field, ListType, StructType
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.base import Target, open_target
-from cdc_sync.targets.delta import DeltaTarget
-from cdc_sync.targets.hudi import HudiTarget
-from cdc_sync.targets.hudi_schema import META
-from cdc_sync.targets.hudi_settings import ON_READ, TABLE_TYPE
-from cdc_sync.targets.metastore import Entry
-from cdc_sync.targets.registered import TABLE, RegisteredTarget
+from cdc_sync.targets.delta.target import DeltaTarget
+from cdc_sync.targets.formats import open_target
+from cdc_sync.targets.hive.metastore import Entry
+from cdc_sync.targets.hive.registered import TABLE, RegisteredTarget
+from cdc_sync.targets.hudi.schema import META
+from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
+from cdc_sync.targets.hudi.target import HudiTarget
+from cdc_sync.targets.protocol import Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

@@ -295,7 +295,7 @@ class TestIceberg:
 
     def test_a_job_that_fails_leaves_no_trace(self, table: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         from cdc_sync.errors import TargetError
-        from cdc_sync.targets import iceberg as module
+        from cdc_sync.targets.iceberg import target as module
 
         before, rows = self._metadata_files(table), table.rows()
         failing = F.raise_error(F.lit("found it")).cast("int")
@@ -310,7 +310,7 @@ class TestIceberg:
         self, table: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from cdc_sync.errors import TargetError
-        from cdc_sync.targets.iceberg_change import Change
+        from cdc_sync.targets.iceberg.change import Change
 
         overwrite = Change.overwrite
 

@@ -13,8 +13,8 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
 from cdc_sync.spark.unchanged import count_unknown, fold
-from cdc_sync.targets.base import UNKNOWN_VALUE, Batch, Commit
-from cdc_sync.targets.memory import MemoryTarget
+from cdc_sync.targets.memory.target import MemoryTarget
+from cdc_sync.targets.protocol import UNKNOWN_VALUE, Batch, Commit
 from tests.targets.conftest import Lake, fresh_name
 from tests.targets.source_rows import LARGE, SCHEMA, Event, Source, converted, live
 

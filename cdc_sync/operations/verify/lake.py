@@ -12,7 +12,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError, TransientError
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.base import Target
+from cdc_sync.targets.protocol import Target
 
 VIEW = "cdc_sync_verify"
 """The session's own name for the table."""

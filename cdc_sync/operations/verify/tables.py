@@ -30,9 +30,10 @@ from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore, TableStatus
-from cdc_sync.targets.base import Target, TargetState, makes_catalog, open_target
-from cdc_sync.targets.merged import SharedTables
-from cdc_sync.targets.place import held_target
+from cdc_sync.targets.common.location import held_target
+from cdc_sync.targets.formats import makes_catalog, open_target
+from cdc_sync.targets.protocol import Target, TargetState
+from cdc_sync.targets.wrappers.merged import SharedTables
 
 _CHANGELOG = "its target is a changelog (mode: append), which holds every event and not the source's rows"
 

@@ -29,7 +29,7 @@ from cdc_sync.runtime.table.reading import Ends
 from cdc_sync.runtime.table.renaming import TableRenaming
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange
-from cdc_sync.targets.place import held_target
+from cdc_sync.targets.common.location import held_target
 
 
 class TableDropping(TableRenaming):

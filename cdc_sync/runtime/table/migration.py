@@ -32,7 +32,7 @@ from cdc_sync.runtime.stops import Pause, altered_target, no_key
 from cdc_sync.runtime.table.regime import TableRegime
 from cdc_sync.runtime.unconverted import find_unconverted
 from cdc_sync.spark.keys import clash
-from cdc_sync.targets.base import TargetState
+from cdc_sync.targets.protocol import TargetState
 
 
 class TableMigration(TableRegime):

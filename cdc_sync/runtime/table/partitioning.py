@@ -17,7 +17,7 @@ from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.reading import TableReading
-from cdc_sync.targets.base import TargetState
+from cdc_sync.targets.protocol import TargetState
 
 _FOR_GOOD = (
     "a hudi table is partitioned as it was made: let partition_by say what it said, or drop the table and have it "

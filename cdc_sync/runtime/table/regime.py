@@ -13,7 +13,7 @@ from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.stops import LOGS, Pause, other_regime, unread_partitions
 from cdc_sync.runtime.table.partitioning import TablePartitioning
-from cdc_sync.targets.base import TargetState
+from cdc_sync.targets.protocol import TargetState
 
 
 class TableRegime(TablePartitioning):

@@ -22,8 +22,8 @@ from cdc_sync.errors import HistoryError, RefusedError, TargetError, VersionExis
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.truncation import TableTruncation
-from cdc_sync.targets.base import TargetState
-from cdc_sync.targets.place import held_target
+from cdc_sync.targets.common.location import held_target
+from cdc_sync.targets.protocol import TargetState
 
 
 class TableRenaming(TableTruncation):

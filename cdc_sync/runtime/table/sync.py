@@ -37,7 +37,7 @@ from cdc_sync.runtime.write_plan import Outcome, WritePlan, converters_for
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.targets.base import Target, TargetState
+from cdc_sync.targets.protocol import Target, TargetState
 
 _RACES = 10
 _LOOK_EVERY = 60.0

@@ -1,0 +1,1 @@
+"""Tables in memory, for tests and previews."""

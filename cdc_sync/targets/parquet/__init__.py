@@ -1,0 +1,1 @@
+"""Parquet files that a Hive metastore names."""

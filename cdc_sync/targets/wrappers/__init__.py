@@ -1,0 +1,1 @@
+"""Targets that stand before another one."""
