@@ -110,6 +110,7 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         ConfigError: if a client refuses a setting; with `check`, if the brokers refuse the log-in.
         KafkaUnavailable: with `check`, if Kafka does not answer.
     """
+    from cdc_sync.sources.databases.advice import advice_on_source
     from cdc_sync.sources.kafka import KafkaClient
     from cdc_sync.sources.registry import check_properties
 
@@ -134,29 +135,22 @@ def validate(config: Config, *, check: bool = False) -> Validation:
         nothing = config.kafka.why_nothing_is_read(there)
         if config.kafka.topic_pattern is not None and nothing is not None:
             warnings += (nothing,)
-        warnings += _advice_on_source(config)
+        warnings += advice_on_source(config)
     return Validation(config=config, warnings=warnings, topics=topics)
 
 
-def _advice_on_source(config: Config) -> tuple[str, ...]:
-    from cdc_sync.sources.databases.advice import advice_on
+def run(config: Config, *, once: bool = False, stop: threading.Event | None = None) -> RunReport:
+    """Keep the targets equal to their sources until `stop` is set, or, with `once`, until all is read.
 
-    captured = bool(config.evidence.messages)
-    if config.evidence.catalogue is not None:
-        return advice_on(config.evidence.catalogue.dsn, captured=captured)
-    if config.source is not None and not config.source.dsn.startswith(("mysql://", "mariadb://")):
-        return advice_on(config.source.dsn, captured=captured, password=config.source.password)
-    return ()
-
-
-def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
-    """Keep the targets equal to their sources until `stop` is set, or, with `once`, until all is read."""
+    Raises:
+        CdcSyncError: if it cannot begin, or not go on; what stops a table alone is in the report.
+    """
     from cdc_sync.runtime import job
 
-    return job.run(config, once=once, stop=stop)
+    return job.run(config, once=once, stop=threading.Event() if stop is None else stop)
 
 
-def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport:
+def replay(config: Config, *, into: str, batch_size: int | None = None) -> ReplayReport:
     """Read the topics from their beginning into a folder of its own, to compare or to rebuild."""
     from cdc_sync.operations import replay as replay_
 
@@ -170,7 +164,7 @@ def plan(config: Config) -> Plan:
     return preview(config)
 
 
-def verify(config: Config, table: str | None = None, *, limit: int) -> Verified:
+def verify(config: Config, table: str | None = None, *, limit: int = 20) -> Verified:
     """Compare source tables with their targets, one or all; nothing is written anywhere.
 
     Args:
@@ -187,7 +181,7 @@ def verify(config: Config, table: str | None = None, *, limit: int) -> Verified:
     return verify_(config, tables, limit=limit, named=table is not None)
 
 
-def maintain(config: Config, tables: Sequence[str] = (), *, dry_run: bool) -> PipelineMaintained:
+def maintain(config: Config, tables: Sequence[str] = (), *, dry_run: bool = False) -> PipelineMaintained:
     """Compact tables and let old states of them go, or tell what is due; of all that are recorded, if none is named.
 
     Raises:
@@ -268,7 +262,7 @@ def decide(config: Config, table: str, words: Words) -> Decided:
     return found
 
 
-def rollback(config: Config, table: str, *, undo: bool) -> RolledBack:
+def rollback(config: Config, table: str, *, undo: bool = False) -> RolledBack:
     """Have the job bring back rows and columns of before the last rewrite and hold the table there, or let it go on.
 
     Raises:
@@ -337,7 +331,7 @@ def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
     return Rewritten(table=found, target=str(wanted.target), evolution=evolution, undo=False)
 
 
-def resync(config: Config, table: str, *, columns: tuple[str, ...], done: bool) -> ResyncAsked:
+def resync(config: Config, table: str, *, columns: tuple[str, ...] = (), done: bool = False) -> ResyncAsked:
     """Have the source send the rows of a table again, or take the word that it has.
 
     Raises:

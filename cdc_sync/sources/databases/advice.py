@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cdc_sync.config import Config
 from cdc_sync.errors import SetupError
 from cdc_sync.sources.databases.postgres import look_at, may_be_forged
 from cdc_sync.sources.databases.session import postgres
@@ -27,6 +28,16 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'p'
       WHERE i.indrelid = c.oid AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END) END
 ORDER BY n.nspname, c.relname
 """
+
+
+def advice_on_source(config: Config) -> tuple[str, ...]:
+    """Return warnings about the source database, if the configuration leads to one that is Postgres."""
+    captured = bool(config.evidence.messages)
+    if config.evidence.catalogue is not None:
+        return advice_on(config.evidence.catalogue.dsn, captured=captured)
+    if config.source is not None and not config.source.dsn.startswith(("mysql://", "mariadb://")):
+        return advice_on(config.source.dsn, captured=captured, password=config.source.password)
+    return ()
 
 
 def advice_on(dsn: str, *, captured: bool, password: str | None = None) -> tuple[str, ...]:
