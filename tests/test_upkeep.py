@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep, chores
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.planning.maintenance_report import PipelineMaintained, TableMaintained, lines
+from cdc_sync.core.planning.maintenance_report import PipelineMaintained, TableMaintained, figures, lines
 
 HOUR = 3_600_000
 NOW = 1000 * HOUR
@@ -134,3 +134,35 @@ def test_the_exit_code_tells_the_worst() -> None:
     assert code("maintained", "left_alone") == 4
     assert code("due", "nothing_due") == 2
     assert code("maintained") == code("nothing_due") == code() == 0
+
+
+def test_everything_that_was_done_is_told_and_how_it_ended() -> None:
+    done = Maintained(change_files=3, manifests=4, marker_carried=True)
+    assert told(outcome="maintained", done=done) == [
+        "d.s.t -> s.t: 3 files of changes merged, 4 lists of files merged, progress said once more (0.0 s)"
+    ]
+    assert figures(done) == {"change_files": 3, "manifests": 4, "marker_carried": True}
+    assert told(outcome="nothing_due") == ["d.s.t -> s.t: nothing to do"]
+    assert list(lines(PipelineMaintained(pipeline="p", tables=()))) == ["Pipeline 'p' has seen no table yet."]
+
+
+def test_everything_that_is_due_is_told() -> None:
+    held = Holdings(
+        files=5, size=5 * 10**9, small_files=2, small_size=2000, change_files=3, manifests=4, commits=made(1)
+    )
+    due = Chores(
+        compact=True,
+        apply_deletes=True,
+        merge_changes=True,
+        merge_manifests=True,
+        expire_before=NOW,
+        expired=1,
+        orphans_before=NOW,
+        carry_marker=True,
+        upkeep=UPKEEP,
+    )
+    assert told(outcome="due", holdings=held, chores=due) == [
+        "d.s.t -> s.t: would join 2 small files of 2.0 KB, would write 5 files of 5.0 GB anew without deleted rows, "
+        "would merge 3 files of changes, would merge 4 lists of files, would expire 1 of 1 states, "
+        "would say once more what the table holds"
+    ]

@@ -9,7 +9,24 @@ import pytest
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.debezium.conversions import EventSchema, wire_column
 from cdc_sync.core.debezium.misfits import misfit
-from cdc_sync.testing import BYTES, INT32, TEXT, array, column, decimal, struct
+from cdc_sync.testing import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    FLOAT64,
+    INT32,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    array,
+    column,
+    decimal,
+    struct,
+)
+
+MAP = ConnectSchema(type="map", keys=TEXT, values=TEXT)
+VARIABLE = struct("io.debezium.data.VariableScaleDecimal", column("scale", INT32), column("value", BYTES))
+BITS = ConnectSchema(type="bytes", name="io.debezium.data.Bits", version=1, parameters={"length": "8"})
 
 _COLUMNS = (
     column("id", INT32, optional=False),
@@ -62,3 +79,31 @@ def test_the_row_before_the_change_and_the_envelope_count_too() -> None:
     assert "before.id is a text" in str(misfit({"op": "d", "before": {"id": "x"}, "after": None}, SCHEMA, None))
     assert "after is a text" in str(misfit({"op": "c", "after": "x"}, SCHEMA, None))
     assert "op is missing" in str(misfit({"after": {"id": 1}}, SCHEMA, None))
+
+
+OTHERS = (
+    ("flag", BOOLEAN, True, [(1, "a whole number where its schema says true or false")]),
+    ("rate", FLOAT64, "NaN", [("many", "a text where its schema says a number"), (True, "true or false where")]),
+    (
+        "day",
+        DATE,
+        19000,
+        [("2020-01-01", "a text where its schema says int32"), (2**31, "int32: it has no place there")],
+    ),
+    ("at", TIMESTAMP, 1, [(Decimal("1.5"), "a number where its schema says int64"), (2**63, "no place there")]),
+    ("zoned", TIMESTAMP_TZ, "2020-01-01T00:00:00Z", [(5, "a whole number where its schema says a text")]),
+    ("tags", MAP, {"a": "x"}, [("a=x", "a text where its schema says a map"), ({"a": 1}, "tags{} is a whole number")]),
+    ("any", VARIABLE, {"scale": 0, "value": "AQ=="}, [("5", "a text where its schema says")]),
+    ("mask", BITS, "AQ==", [(5, "a whole number where its schema says bytes")]),
+)
+
+
+@pytest.mark.parametrize(("name", "schema", "fits", "others"), OTHERS)
+def test_every_kind_of_value_is_told_from_others(
+    name: str, schema: ConnectSchema, fits: object, others: list[tuple[object, str]]
+) -> None:
+    columns = (wire_column(column("id", INT32, optional=False)), wire_column(column(name, schema)))
+    known = EventSchema(columns=columns, key=("id",), record_key=("id",), envelope_name="t.Envelope")
+    assert misfit({"op": "c", "after": {"id": 1, name: fits}}, known, None) is None
+    for value, part in others:
+        assert part in (misfit({"op": "c", "after": {"id": 1, name: value}}, known, None) or "")

@@ -359,6 +359,17 @@ ORACLE = [
     ("alter table t rename constraint c to d", []),
     ("alter table t enable row movement", []),
     ("alter table t add a varchar2(9) default q'[it's, drop]' -- x", [Add(name="A")]),
+    ("alter table t set interval (numtoyminterval(1, 'month'))", []),
+    ("alter table t drop partition p1 update indexes, p2", []),
+    ("alter table t drop columns continue", []),
+    ("alter table t drop column a invalidate checkpoint 5", [Drop(name="A")]),
+    ("alter table t modify partition p rebuild unusable local indexes", []),
+    ("alter table t modify constraint c disable", []),
+    (
+        "alter table t modify (a visible) modify b invisible",
+        [Modify(name="A", moved=True), Modify(name="B", moved=True)],
+    ),
+    ("alter table t rename partition p to q", []),
 ]
 
 
@@ -383,7 +394,15 @@ def test_statements_of_oracle() -> None:
     assert read("create global temporary table s.t (a number)") == (noise,)
     assert read("comment on column s.t.a is 'x'; truncate table s.t") == (noise, noise)
     assert read("create or replace package p as procedure q; end;") == (program,)
-    for text in ("drop user s cascade", "flashback table t to before drop", "alter table t add a number drop b"):
+    for text in (
+        "drop user s cascade",
+        "flashback table t to before drop",
+        "alter table t add a number drop b",
+        "alter table t set a b",
+        "alter table t drop a",
+        "alter table t drop (a b)",
+        "alter table t rename a to b",
+    ):
         assert isinstance(read(text)[0], NotParsed)
 
 
