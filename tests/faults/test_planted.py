@@ -27,7 +27,7 @@ _CONFIG = """
 pipeline: {{name: planted, state: '{folder}/state'}}
 kafka:
   bootstrap_servers: '{servers}'
-  topic_pattern: 'planted\\..*'
+  topic_pattern: 'searched\\..*'
   properties: {{sasl.password: '${{env:PLANTED_KAFKA}}', sasl.username: '${{env:PLANTED_USER}}'}}
 tables: [{{pattern: '.*'}}]
 target:
@@ -45,7 +45,7 @@ spark:
 def test_no_secret_is_anywhere_and_no_row_outside_its_table_or_what_was_set_aside(
     kafka: KafkaServer, produce: Produce, tmp_path: Path
 ) -> None:
-    table = SourceTable("orders", [column("id", INT32, optional=False), column("a", TEXT)], prefix="planted")
+    table = SourceTable("orders", [column("id", INT32, optional=False), column("a", TEXT)], prefix="searched")
     table.insert(id=1, a=_ROW)
     (bad,) = table.insert(id=2, a=_SPOILT)
     spoilt = Record(key=bad.key, value=(bad.value or b"").replace(b'"id":2', b'"id":"x"'))
