@@ -12,11 +12,12 @@ import pytest
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.coverage import Coverage
-from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.runtime.table.reading import Ends, TableReading
 from cdc_sync.runtime.topic import TopicSync
+from cdc_sync.spark.observe import Stretch, Survey
 from cdc_sync.spark.source import OffsetRange
 from cdc_sync.storage.state import TableStatus
 from tests.history.versions import versions
@@ -360,3 +361,22 @@ def test_a_start_looks_where_a_table_cannot_go_on(
     broker = Broker({0: begins}, {0: end})
     assert _odd(monkeypatch, broker, Reader(broker, AT_100)) == ([{("t", 0): end}] if looks else [])
     assert _odd(monkeypatch, broker, Reader(broker, None)) == [], "it holds nothing yet"
+
+
+def test_a_stranger_in_a_bound_topic_is_not_looked_for_again_where_all_was_looked_at() -> None:
+    table = Reader(Broker({0: 0}, {0: 200}), AT_100)
+    config = cast("Any", table._context.config)
+    config.kafka = SimpleNamespace(bound_topics=True)
+    sync = sync_of(table)
+    advance(sync, {0: 200})
+    stranger = Stretch(
+        table=TableId(database="d", schema="s", table="stranger"),
+        position=SourcePosition(kind="postgresql", parts=(1,)),
+        kafka=KafkaPosition(topic="t", partition=0, offset=150),
+        digest="",
+    )
+    step = (OffsetRange(topic="t", partition=0, start=100, end=200),)
+
+    found = sync._of_this_topic(step, Survey(stretches=(stranger,), others=()))
+
+    assert found.stretches == ()

@@ -62,7 +62,8 @@ def _text(value: object) -> str:
 
 def _secret_text(value: object) -> str:
     _text(value)
-    return value if isinstance(value, str) else ""
+    assert isinstance(value, str)
+    return value
 
 
 def _property(value: object) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
 from structlog import get_logger
 
 from cdc_sync.core.debezium.envelope import RecordKind
@@ -241,15 +242,13 @@ class TopicSync:
 
     def _of_this_topic(self, step: tuple[OffsetRange, ...], found: Survey) -> Survey:
         """Set aside events of tables that the topic is not named after, where topics are bound; return the rest."""
-        if not self._context.config.kafka.bound_topics:
-            return found
-        others = {stretch.table for stretch in found.stretches if not is_topic_of(self._topic, stretch.table)}
-        if not others:
-            return found
-        records = self._context.read(self._unaccounted(step))
-        places = offsets_of(records, events_in(self._context, records), sorted(others))
-        names = ", ".join(map(str, sorted(others)))
-        set_aside(self._context, ((at, f"{_STRANGERS} ({names})") for at in places))
+        bound, tables = self._context.config.kafka.bound_topics, {stretch.table for stretch in found.stretches}
+        others = {table for table in tables if bound and not is_topic_of(self._topic, table)}
+        records = self._unaccounted(step) if others else None
+        if records is not None:
+            reason = f"{_STRANGERS} ({', '.join(map(str, sorted(others)))})"
+            places = offsets_of(records, events_in(self._context, records), sorted(others))
+            set_aside(self._context, ((at, reason) for at in places))
         return replace(found, stretches=tuple(item for item in found.stretches if item.table not in others))
 
     def _look_at_keys(self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]) -> _Keys:
@@ -405,17 +404,18 @@ class TopicSync:
 
     def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str | None]) -> None:
         context = self._context
-        fresh = self._unaccounted(step)
-        if not fresh:
+        records = self._unaccounted(step)
+        if records is None:
             return
-        records = context.read(fresh)
         found = offsets_with_digests(records, events_in(context, records), sorted({digest for digest, _ in reasons}))
         mine = ((place, (digest, is_event)) for place, digest, is_event in found)
         set_aside(context, ((place, reasons[which]) for place, which in mine if which in reasons))
 
-    def _unaccounted(self, step: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
+    def _unaccounted(self, step: tuple[OffsetRange, ...]) -> DataFrame | None:
+        """Return the records of a step that were not looked at before, None if all were."""
         accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
-        return narrowed(step, starts=accounted)
+        fresh = narrowed(step, starts=accounted)
+        return self._context.read(fresh) if fresh else None
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
