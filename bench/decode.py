@@ -25,11 +25,12 @@ from ways import Decode, Format, ours, static
 
 from cdc_sync.cli.log import configure
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.session import build_session
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.spark.source import read_ranges
 from cdc_sync.testing import Record
 
 FORMATS: tuple[Format, ...] = ("json", "avro")

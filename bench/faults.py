@@ -28,6 +28,7 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.compare import plain, same, shown
 from cdc_sync.demo.mariadb import MariadbSource
 from cdc_sync.demo.postgres import PostgresSource, create_database, install_ddl_capture
@@ -35,7 +36,7 @@ from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import PostgresServer
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.sources.databases.postgres import apply, install_sql
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from tests.lakes.opening import open_lake
 from tests.live.faults import FAULTS, SOURCES, Connector, Fault
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import cdc_sync
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.storage.state import StateStore
 from tests.history.versions import versions
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.runtime.bounds import progress_after
-from cdc_sync.spark.source import OffsetRange
 
 
 class _Broker:

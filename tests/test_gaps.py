@@ -12,14 +12,15 @@ import pytest
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.coverage import Coverage
+from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.observation import Stretch
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.runtime.job import SyncJob
-from cdc_sync.runtime.table.reading import Ends, TableReading
+from cdc_sync.runtime.table.reading import TableReading
 from cdc_sync.runtime.topic import TopicSync
-from cdc_sync.spark.observe import Stretch, Survey
-from cdc_sync.spark.source import OffsetRange
-from cdc_sync.storage.state import TableStatus
+from cdc_sync.spark.observe import Survey
 from tests.history.versions import versions
 
 AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from cdc_sync.config import Config
 from cdc_sync.config.routes import is_routed
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.sources.connectors import SourceLine, of_connect, of_heartbeats
-from cdc_sync.storage.state import QuarantineCount, StateStore, TableStatus
+from cdc_sync.storage.state import QuarantineCount, StateStore
 
 if TYPE_CHECKING:
     from cdc_sync.sources.kafka import KafkaClient

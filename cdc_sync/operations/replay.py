@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from structlog import get_logger
 
 from cdc_sync.config import Config
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.observe import reached_before, survey_with
 from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.spark.observe import Stretch
 from cdc_sync.spark.session import build_session
-from cdc_sync.spark.source import OffsetRange
 from cdc_sync.storage.history import HistoryStore
 
 

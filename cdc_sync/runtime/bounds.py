@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from cdc_sync.core.debezium.envelope import Source
 from cdc_sync.core.model.incarnations import placed
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError, WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.samples import read_sample
-from cdc_sync.spark.source import OffsetRange
 
 _LOOK_BACK = 4
 FAR_BACK = 1000

@@ -18,6 +18,7 @@ from cdc_sync.core.lineage.column_log import structures_behind
 from cdc_sync.core.lineage.coverage import Configured, Coverage, coverage
 from cdc_sync.core.lineage.kept import NOTHING_KEPT
 from cdc_sync.core.model.incarnations import Began
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.sources.catalog_reader import SourceCatalogue
 from cdc_sync.sources.evidence_topics import EvidenceTopics
@@ -27,7 +28,7 @@ from cdc_sync.sources.snapshot_signals import Notifications
 from cdc_sync.sources.value_reader import SourceValues
 from cdc_sync.spark.codegen import Codegen
 from cdc_sync.spark.eventreader import EventReader
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.spark.source import read_ranges
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.formats import open_target

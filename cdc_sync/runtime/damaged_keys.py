@@ -13,10 +13,10 @@ from typing import Final
 from cdc_sync.core.debezium.forms import Absent
 from cdc_sync.core.debezium.schema_book import KnownSchema
 from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.samples import Sample, read_sample
-from cdc_sync.spark.observe import Stretch
 
 MISSING: Final = "the key is missing, and records before and behind it have one"
 UNREADABLE: Final = "the key cannot be read, and those of records before and behind it can"

@@ -18,6 +18,7 @@ from structlog import get_logger
 
 from cdc_sync.config import Config
 from cdc_sync.config.sources import Evidence
+from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.runtime.commands import Asked
@@ -25,7 +26,6 @@ from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.maintenance import Rota
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.runtime.stream import TURN_SECONDS, stream
-from cdc_sync.runtime.table.reading import Ends
 from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync

@@ -21,6 +21,7 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import JoinValues
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.merge_columns import since
 from cdc_sync.core.planning.refusals import Refused
@@ -34,7 +35,6 @@ from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.lineages import carry, find_lineages
 from cdc_sync.spark.observe import first_offsets_from, first_positions
-from cdc_sync.spark.source import OffsetRange
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN, fold
 from cdc_sync.targets.protocol import Commit

@@ -12,7 +12,9 @@ from structlog import get_logger
 
 from cdc_sync.config import Config, route
 from cdc_sync.core.migration.maintenance import Upkeep, chores
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.maintenance_report import PipelineMaintained, TableMaintained, figures
 from cdc_sync.errors import RefusedError, TargetError
@@ -21,9 +23,8 @@ from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.common.location import held_target
 from cdc_sync.targets.formats import makes_catalog, open_target
-from cdc_sync.targets.protocol import Target, TargetState
+from cdc_sync.targets.protocol import Target
 from cdc_sync.targets.wrappers.merged import SharedTables
 
 _NO_TABLE = "there is no target table yet"

@@ -14,10 +14,11 @@ from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.incarnations import Fall, Moment, Reached, extended, reach
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.limits import too_long, too_much
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Sighting, Stretch
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.runtime.bounds import FAR_BACK
 from cdc_sync.runtime.context import Context
@@ -25,8 +26,7 @@ from cdc_sync.sources.kafka import KafkaClient, Record
 from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before
-from cdc_sync.spark.observe import Stretch, Survey, schemas, seen_in_stream, survey
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.observe import Survey, schemas, seen_in_stream, survey
 
 _LOOK_AHEAD = 50
 _LOOK_BACK = 16

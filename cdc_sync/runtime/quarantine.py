@@ -12,11 +12,11 @@ from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
 from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
 from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.kafka import Record
 from cdc_sync.sources.samples import read_sample
-from cdc_sync.spark.problems import MALFORMED
 from cdc_sync.storage.state import QuarantinedRecord
 
 NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"

@@ -10,9 +10,10 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.wording import Phrase, dropped_text, phrases
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.explain import ExplainedStep
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.errors import RefusedError, TransientError
-from cdc_sync.storage.state import QuarantineCount, TableStatus
+from cdc_sync.storage.state import QuarantineCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

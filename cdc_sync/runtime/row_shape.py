@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame
 
 from cdc_sync.config import Config
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.changelog import changelog
 from cdc_sync.spark.converter import Decoding
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.rekey import split_key_updates
-from cdc_sync.spark.source import OffsetRange, in_one_task
+from cdc_sync.spark.source import in_one_task
 from cdc_sync.spark.whole_rows import whole_rows
 
 

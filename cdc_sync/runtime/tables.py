@@ -9,14 +9,14 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.config import route
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, check_routes
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.limits import Window, too_many_tables
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.sync import TableSync
-from cdc_sync.targets.common.location import held_target
 from cdc_sync.targets.wrappers.merged import SharedTables
 
 _ONE_TARGET_EACH = (

@@ -12,20 +12,20 @@ from structlog import get_logger
 from cdc_sync.core.debezium.envelope import RecordKind
 from cdc_sync.core.debezium.schema_book import KnownSchema
 from cdc_sync.core.debezium.topics import is_topic_of
+from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
 from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.planning.observation import Stretch
+from cdc_sync.core.planning.problems import MALFORMED
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.damaged_keys import MOST, beside, suspected
 from cdc_sync.runtime.observe import events_in, learn, reached_before, sample, survey_with
 from cdc_sync.runtime.quarantine import NOT_READABLE, set_aside, why_not
-from cdc_sync.runtime.stops import Pause
-from cdc_sync.runtime.table.reading import Ends
 from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.sources.kafka import Place
-from cdc_sync.spark.observe import Stretch, Survey, offsets_of, offsets_with_digests
-from cdc_sync.spark.problems import MALFORMED
-from cdc_sync.spark.source import OffsetRange, narrowed
+from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
 
 _STRANGERS = "an event of another table than the topic is named after, and kafka.bound_topics is set"
 _SHARED = Pause(

@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.offsets import OffsetRange, Place
+from cdc_sync.core.planning.problems import UNKNOWN_SCHEMA
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.runtime.context import Context
 from cdc_sync.spark.columns import PROBLEM
-from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
-from cdc_sync.spark.problems import UNKNOWN_SCHEMA
-from cdc_sync.spark.source import OffsetRange, in_one_task
+from cdc_sync.spark.lineages import Lineages, carry, find_delete, find_lineages
+from cdc_sync.spark.source import in_one_task
 from cdc_sync.spark.unchanged import count_unknown, fold, kept_in_doubt
 from cdc_sync.targets.protocol import Commit
 

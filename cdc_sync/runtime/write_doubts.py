@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame
 from structlog import get_logger
 
 from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with
+from cdc_sync.core.model.offsets import Place
 from cdc_sync.runtime.bounds import seen_before
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.unchanged_values import Keeping
 from cdc_sync.runtime.write_plan import WritePlan, decoding
 from cdc_sync.spark.compile import doubtful
-from cdc_sync.spark.lineages import Place
 from cdc_sync.spark.observe import (
     first_delete_without_row,
 )

@@ -14,22 +14,20 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, types_at
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.column_mappings import readings, with_declared_key
+from cdc_sync.core.planning.observation import Stretch
+from cdc_sync.core.planning.problems import NO_ROWS
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.schema.projection import without_initials
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.row_shape import Shape, decoding_of, shape_of
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.observe import (
-    Stretch,
-)
-from cdc_sync.spark.problems import NO_ROWS
 from cdc_sync.spark.recognise import value_has_payload
-from cdc_sync.spark.source import OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

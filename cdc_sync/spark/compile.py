@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from cdc_sync.core.debezium.conversions import WireColumn
 from cdc_sync.core.debezium.forms import Form, Opaque
 from cdc_sync.core.debezium.position import FIRST, LAST
+from cdc_sync.core.planning.problems import TOO_LARGE, UNKNOWN_SCHEMA
 from cdc_sync.core.schema.internal import Default, InternalSchema
 from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Untold
 from cdc_sync.core.schema.types import DataType
@@ -58,15 +59,7 @@ from cdc_sync.spark.groups import (
 )
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
-from cdc_sync.spark.problems import (
-    TOO_LARGE,
-    UNKNOWN_SCHEMA,
-    becomes_null_of,
-    may_name_another_row_of,
-    of_doubts,
-    problem_of,
-    whole_before_of,
-)
+from cdc_sync.spark.problems import becomes_null_of, may_name_another_row_of, of_doubts, problem_of, whole_before_of
 from cdc_sync.spark.recognise import is_key_update, matches, may_be_key_update, value_has_payload
 from cdc_sync.spark.types import literal
 from cdc_sync.spark.unchanged import DOUBTS

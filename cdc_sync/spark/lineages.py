@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from cdc_sync.core.model.offsets import Place
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import OFFSET, OP, PARTITION, POSITION, unchanged_column, value_column
 from cdc_sync.spark.conditions import any_of
@@ -27,14 +28,6 @@ from cdc_sync.spark.unchanged import RECEIVED_AT, newest_known
 
 _SEGMENT, _IS_FIRST = "segment", "is_first"
 _CHAIN, _DEPTH, _HELD = "chain", "depth", "held"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Place:
-    """A record of the topic, or a segment."""
-
-    partition: int
-    offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ from pyspark.sql import functions as F
 from cdc_sync.core.debezium.position import FIRST, LAST, READING
 from cdc_sync.core.model.incarnations import Began, Fall
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.planning.observation import Stretch
+from cdc_sync.core.planning.problems import Trouble
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, MADE_UP, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of, any_or_false, by_partition, first_of, names_table
@@ -23,24 +25,6 @@ from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before, with_falls
 from cdc_sync.spark.kept import Projection
 from cdc_sync.spark.position import INCARNATION, KIND, PARTS, incarnation_of, literal_position, position_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them.
-
-    A TRUNCATE is a stretch of its own, and so are the rows of a snapshot; a log that begins anew begins one.
-
-    Attributes:
-        began: when the source's log began anew under the table, as far as the survey shows it.
-    """
-
-    table: TableId
-    position: SourcePosition
-    kafka: KafkaPosition
-    digest: str
-    truncate: bool = False
-    began: Began = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,16 +255,6 @@ def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
         if positions
     ]
     return first_of(counts).otherwise(F.lit(0)) if counts else F.lit(0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """Records of one partition with one problem."""
-
-    partition: int
-    problem: str
-    first_offset: int
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

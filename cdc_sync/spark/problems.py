@@ -8,6 +8,20 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from cdc_sync.core.debezium.conversions import logical_type
+from cdc_sync.core.planning.problems import (
+    AMBIGUOUS_NULL,
+    HALF_OF_A_PAIR,
+    KEY_IS_FALLBACK,
+    KEY_MAY_BE_MADE_UP,
+    LOST,
+    MALFORMED,
+    NO_IMAGE,
+    NO_KEY,
+    PLACEHOLDER_FOUND,
+    TRUNCATE,
+    UNKNOWN_OPERATION,
+    UNKNOWN_SCHEMA,
+)
 from cdc_sync.spark.casting import is_lost
 from cdc_sync.spark.changelog import whole_before
 from cdc_sync.spark.conditions import any_or_false, first_of
@@ -19,30 +33,6 @@ from cdc_sync.spark.groups import FORM, READING, Group
 from cdc_sync.spark.images import Check, key_is_made_up, may_name_another_row, no_image
 from cdc_sync.spark.recognise import holds_half_of_a_pair, is_text
 from cdc_sync.spark.types import literal
-
-UNKNOWN_SCHEMA = "unknown_schema"
-"""Problem: the record has a schema, a key schema or a source table that no converter is for."""
-TRUNCATE = "truncate"
-"""Problem: the event is no row; the table is emptied at its place, between two writes."""
-PLACEHOLDER_FOUND = "placeholder"
-KEY_IS_FALLBACK = "key_is_fallback"
-"""Problem: a delete whose record key the connector may have made up."""
-KEY_MAY_BE_MADE_UP = "key_may_be_made_up"
-"""Problem: a delete whose record key may be made up in part, where no look was taken whether a row has it."""
-AMBIGUOUS_NULL = "ambiguous_null"
-NO_IMAGE = "no_image"
-"""Problem: the event does not hold the row before the change, or not the declared key of it."""
-NO_ROWS = (UNKNOWN_SCHEMA, TRUNCATE)
-"""Problems of records that hold no row of the table; where they are not known to, the range is surveyed first."""
-PAUSING = (KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
-"""Problems that stop the table; all others set the record aside."""
-MALFORMED = "malformed payload"
-HALF_OF_A_PAIR = "a text holds half of a surrogate pair, which is no character"
-TOO_LARGE = "larger than limits.max_message_bytes"
-UNKNOWN_OPERATION = "unknown operation"
-NO_KEY = "key is null"
-LOST = "does not convert: column "
-"""Prefix of the problem of a value that has no place in its column's type."""
 
 
 def problem_of(group: Group, lost: Mapping[int, str], casts: Casts, untold: Sequence[int] = ()) -> Column:

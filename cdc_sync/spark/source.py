@@ -4,53 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_sync.config import Kafka
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.spark.columns import HEADERS, KEY, OFFSET, PARTITION, TOPIC, VALUE
 
 _IN_ONE_TASK = 10_000
 """So many records one task reads sooner than several are started and what they found is shuffled."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetRange:
-    """Offsets `start` (inclusive) to `end` (exclusive) of one partition."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-
-    @property
-    def size(self) -> int:
-        """How many offsets the range spans; compaction and transactions may leave fewer records."""
-        return max(0, self.end - self.start)
-
-
-def narrowed(
-    ranges: Iterable[OffsetRange],
-    *,
-    starts: Mapping[tuple[str, int], int] | None = None,
-    ends: Mapping[tuple[str, int], int] | None = None,
-) -> tuple[OffsetRange, ...]:
-    """Return what of the ranges lies at or behind the starts and before the ends; ranges of no size are left out.
-
-    Args:
-        ranges: of any topics.
-        starts, ends: (topic, partition) -> offset; what is not named stays.
-    """
-    found = (
-        replace(
-            item,
-            start=max(item.start, (starts or {}).get((item.topic, item.partition), item.start)),
-            end=min(item.end, (ends or {}).get((item.topic, item.partition), item.end)),
-        )
-        for item in ranges
-    )
-    return tuple(item for item in found if item.size)
 
 
 def in_one_task(ranges: Iterable[OffsetRange]) -> bool:

@@ -28,8 +28,8 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import obstore
@@ -52,48 +52,13 @@ from cdc_sync.core.model.doubts import Doubt, parse_doubts
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.model.progress import with_number_keys
 from cdc_sync.core.planning.resync import Mark, Resync, parse_resync
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError, TransientError
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, open_store, table_of
 
 _FORMAT = 1
 
 T = TypeVar("T")
-
-TableState: TypeAlias = Literal["running", "paused", "failing", "waiting", "gone"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableStatus:
-    """What the job last said about one table.
-
-    Attributes:
-        target: the target's dotted name, for reading only.
-        state: `paused` waits for a decision; `failing` is tried again on its own; `waiting` is before a change that
-            the evidence does not tell of yet; `gone`: the source table was dropped.
-        version: the schema version of the target's columns, None before the first.
-        reason, remedy: why it does not run, and what would let it.
-        offsets: topic -> partition -> the next offset to read.
-        paused_at: the record it stands before, as topic[partition]@offset.
-        counts: what was not applied, by kind, since the table's beginning.
-        needs_resync: columns whose values in some rows no event tells.
-        replaced_nulls: ids of columns in which a NULL arrived as the default, and until when; see `replaced_nulls`.
-        evidence, evidence_gaps: since when what is configured tells of it, and what is missing; see `Coverage`.
-    """
-
-    table: TableId
-    target: str
-    state: TableState
-    version: int | None = None
-    reason: str | None = None
-    remedy: str | None = None
-    offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    paused_at: str | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    needs_resync: tuple[Mark, ...] = ()
-    replaced_nulls: Mapping[int, int] = field(default_factory=dict)
-    evidence: Mapping[str, str | None] = field(default_factory=dict)
-    evidence_gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ from cdc_sync.cli import render as output
 from cdc_sync.cli.app import app
 from cdc_sync.config import Config
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.status import StateName, TableStatus
 from cdc_sync.errors import RefusedError, SetupError
 from cdc_sync.runtime.reports import RunReport
-from cdc_sync.storage.state import TableState, TableStatus
 from tests.cli.runner import CommandLine
 
 _COMMANDS = ["validate", "run", "status", "history", "diff", "replay", "demo"]
@@ -294,7 +294,7 @@ def test_a_run_to_the_end_tells_of_tables_that_did_not_get_there(
         (("failing", "paused", "waiting"), 5),
     ],
 )
-def test_the_worst_table_decides_how_a_run_to_the_end_ends(states: tuple[TableState, ...], exit_code: int) -> None:
+def test_the_worst_table_decides_how_a_run_to_the_end_ends(states: tuple[StateName, ...], exit_code: int) -> None:
     tables = tuple(
         TableStatus(table=TableId(database="d", schema="s", table=f"t{place}"), target="s.t", state=state)
         for place, state in enumerate(states)

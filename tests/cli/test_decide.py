@@ -11,9 +11,10 @@ import pytest
 
 from cdc_sync.cli.app import main
 from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.storage.history import HistoryStore
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from tests.history.versions import ORDERS, versions
 
 Run = Callable[..., tuple[int, str]]

@@ -11,11 +11,12 @@ import pytest
 
 from cdc_sync.cli.app import main
 from cdc_sync.core.migration.operator_requests import Rollback
+from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.core.planning.stops import rolled_back
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.types import INT64
-from cdc_sync.runtime.stops import rolled_back
 from cdc_sync.storage.history import HistoryStore
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from tests.history.versions import ORDERS, at, versions
 
 Run = Callable[..., tuple[int, str]]

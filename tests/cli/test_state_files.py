@@ -11,8 +11,9 @@ import pytest
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted, UnconvertedValue
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import Mark, Resync
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError, TransientError
-from cdc_sync.storage.state import QuarantineCount, QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.storage.state import QuarantineCount, QuarantinedRecord, StateStore
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
 PAUSED = TableStatus(

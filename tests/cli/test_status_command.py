@@ -10,7 +10,8 @@ from confluent_kafka import Producer
 
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import Mark
-from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.storage.state import QuarantinedRecord, StateStore
 from tests.cli.runner import CommandLine
 
 RUNNING = TableStatus(

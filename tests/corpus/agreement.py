@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from cdc_sync.storage.state import TableStatus
+from cdc_sync.core.planning.status import TableStatus
 from tests.corpus.images import Image, adjusted, names_adjusted_in
 from tests.corpus.runs import Ended
 

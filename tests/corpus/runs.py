@@ -10,11 +10,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import Record
 from tests.conftest import Produce

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cdc_sync.storage.state import TableStatus
+from cdc_sync.core.planning.status import TableStatus
 from tests.corpus.carried import Position, event_position, events, script_position
 from tests.corpus.images import Image
 from tests.corpus.reader import PREFIXES, Message, database, history, script, topics

@@ -20,9 +20,10 @@ from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import PROPERTY, parse_progress
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.lake import Lake
 from cdc_sync.runtime.reports import RunReport
-from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.storage.state import QuarantinedRecord, StateStore
 from cdc_sync.targets.hudi.settings import ON_READ
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import SourceTable

@@ -16,8 +16,8 @@ from cdc_sync.config import parse_config
 from cdc_sync.core.history.history import History
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.planning.deciding import Words
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.storage.state import TableStatus
 from cdc_sync.testing import TEXT, column
 from tests.conftest import Produce
 from tests.corpus.reader import topics

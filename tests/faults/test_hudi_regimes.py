@@ -16,8 +16,9 @@ from cdc_sync.api import commands
 from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import TargetError
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.hudi.settings import TABLE_TYPE
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.testing import INT32, SourceTable, column

@@ -14,20 +14,21 @@ import pytest
 from cdc_sync.config import parse_config
 from cdc_sync.core.migration.operator_requests import Rollback
 from cdc_sync.core.migration.routes import Decision, TargetName
+from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import HistoryError, KafkaUnavailable, TargetError
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
-from cdc_sync.spark.source import OffsetRange
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.memory.target import MemoryTarget
-from cdc_sync.targets.protocol import TargetState
 from tests.history.versions import ORDERS, versions
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))

@@ -27,13 +27,13 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deciding import Decided, Words
 from cdc_sync.core.planning.merge_columns import find_join, join_version
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.errors import RefusedError
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.operations import replay
 from cdc_sync.runtime.joined_values import Joining
 from cdc_sync.spark.placeholders import PLACEHOLDER
-from cdc_sync.storage.state import TableStatus
 from cdc_sync.testing import INT32, INT64, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

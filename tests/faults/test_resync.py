@@ -10,9 +10,10 @@ import pytest
 
 from cdc_sync.api import commands
 from cdc_sync.core.planning.resync import ResyncAsked
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT32, TEXT, Record, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline

@@ -10,10 +10,10 @@ from confluent_kafka.admin import AdminClient
 
 from cdc_sync.config.sources import Kafka
 from cdc_sync.core.debezium.schema_book import SchemaBook
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.runtime.observe import streamed_shortly_before
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.spark.source import OffsetRange
 from cdc_sync.testing import INT32, Record, SourceTable, column
 from tests.conftest import Produce
 

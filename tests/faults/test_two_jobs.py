@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from cdc_sync.core.migration.migration import CreateTable, Migration
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.stops import missing_row
 from cdc_sync.errors import TargetMoved
 from cdc_sync.runtime import write
-from cdc_sync.runtime.stops import missing_row
 from cdc_sync.runtime.write import write_range
 from cdc_sync.runtime.write_plan import Outcome, WritePlan
-from cdc_sync.spark.source import OffsetRange
 from cdc_sync.targets.memory.target import MemoryTarget
 from tests.history.versions import versions
 from tests.plan.model import ROUTE

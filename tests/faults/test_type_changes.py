@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from cdc_sync.api import commands
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import (
     DATE,
     FLOAT64,

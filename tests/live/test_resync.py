@@ -13,6 +13,7 @@ import pytest
 
 from cdc_sync.api import commands
 from cdc_sync.config import Config, parse_config
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.compare import differences
 from cdc_sync.demo.lake import Lake, image
 from cdc_sync.demo.mariadb import MariadbSource
@@ -20,7 +21,7 @@ from cdc_sync.demo.postgres import PostgresSource, create_database
 from cdc_sync.demo.source import Source
 from cdc_sync.errors import RefusedError
 from cdc_sync.local.stack import LocalStack
-from cdc_sync.storage.state import StateStore, TableStatus
+from cdc_sync.storage.state import StateStore
 from tests.live.run import run_job
 
 pytestmark = [pytest.mark.kafka, pytest.mark.iceberg, pytest.mark.spark]

@@ -19,13 +19,7 @@ from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.planning.column_mappings import readings, with_declared_key
 from cdc_sync.core.planning.plan import plan_table
-from cdc_sync.core.schema.projection import Constant, Untold
-from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.compile import convert, unchangeable
-from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.decode import PLACEHOLDER
-from cdc_sync.spark.latest import latest
-from cdc_sync.spark.problems import (
+from cdc_sync.core.planning.problems import (
     AMBIGUOUS_NULL,
     HALF_OF_A_PAIR,
     KEY_IS_FALLBACK,
@@ -39,6 +33,12 @@ from cdc_sync.spark.problems import (
     UNKNOWN_OPERATION,
     UNKNOWN_SCHEMA,
 )
+from cdc_sync.core.schema.projection import Constant, Untold
+from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.compile import convert, unchangeable
+from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.decode import PLACEHOLDER
+from cdc_sync.spark.latest import latest
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT
 from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
 from tests.plan.model import ROUTE, sightings, stretches, topic

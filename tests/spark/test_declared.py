@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.debezium.forms import Document, Opaque
+from cdc_sync.core.planning.problems import LOST, MALFORMED
 from cdc_sync.spark.columns import OFFSET
 from cdc_sync.spark.compile import convert
 from cdc_sync.spark.converter import Decoding
 from cdc_sync.spark.eventreader import EventReader
-from cdc_sync.spark.problems import LOST, MALFORMED
 from cdc_sync.spark.recognise import are_text, digest
 from cdc_sync.testing import DATE, FLOAT32, FLOAT64, INT64, TEXT, TIMESTAMP_TZ, Record, SourceTable, column
 from tests.spark.records import frame, one

@@ -13,9 +13,9 @@ from cdc_sync.core.debezium.envelope import split
 from cdc_sync.core.debezium.schema_book import digest_of
 from cdc_sync.core.model.incarnations import Began, begin, extended, reach
 from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import (
-    Stretch,
     Survey,
     first_offsets_from,
     inspect,

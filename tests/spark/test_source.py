@@ -9,9 +9,10 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Kafka
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.spark.source import OffsetRange, read_ranges
+from cdc_sync.spark.source import read_ranges
 from cdc_sync.testing import Record
 from tests.conftest import Produce
 

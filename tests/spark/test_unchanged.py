@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.core.model.offsets import Place
 from cdc_sync.spark.columns import CREATED, DELETED, OP, doubt_column, unchanged_column, value_column
-from cdc_sync.spark.lineages import Link, Place, Step, carry, find_delete, find_lineages, steps
+from cdc_sync.spark.lineages import Link, Step, carry, find_delete, find_lineages, steps
 from cdc_sync.spark.unchanged import FORGOTTEN, UNSENT, count_unknown, doubted, fold, kept_in_doubt
 from tests.targets.source_rows import DATA, ID, LARGE, SCHEMA, TAGS, TEXT, Event, N, Source, converted
 

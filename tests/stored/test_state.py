@@ -22,7 +22,8 @@ from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
 from cdc_sync.core.planning.resync import Mark, Resync
-from cdc_sync.storage.state import QuarantinedRecord, StateStore, TableStatus
+from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.storage.state import QuarantinedRecord, StateStore
 
 GOLDEN = Path(__file__).parent / "state"
 ORDERS = TableId(database="shop", schema="inv", table="orders")

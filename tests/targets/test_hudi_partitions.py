@@ -30,6 +30,7 @@ from cdc_sync.core.migration.migration import (
 )
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema
@@ -53,7 +54,7 @@ from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.hudi.partitions import _folder
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.table import HudiTable
-from cdc_sync.targets.protocol import Batch, Target, TargetState
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name
 from tests.targets.keyless import apply, created, deleted, updated

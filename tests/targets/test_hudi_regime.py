@@ -14,6 +14,7 @@ from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
 from cdc_sync.core.migration.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64
@@ -22,7 +23,7 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.table import HudiTable
-from cdc_sync.targets.protocol import Batch, Target, TargetState
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, shown
 from tests.targets.test_hudi_on_read import ID, A, B, C, L, M, S, folder_of, hudi_table, row

@@ -20,6 +20,7 @@ from cdc_sync.core.migration.capabilities import DELTA, ICEBERG, PARQUET
 from cdc_sync.core.migration.maintenance import Holdings, Maintained, Upkeep, chores
 from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column
@@ -29,7 +30,7 @@ from cdc_sync.runtime.maintenance import most_overdue, why_left_alone
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta.target import DeltaTarget
 from cdc_sync.targets.formats import open_target
-from cdc_sync.targets.protocol import Batch, Target, TargetState
+from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 

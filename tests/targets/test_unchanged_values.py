@@ -9,9 +9,10 @@ from random import Random
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from cdc_sync.core.model.offsets import Place
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
-from cdc_sync.spark.lineages import Lineages, Place, carry, find_delete, find_lineages
+from cdc_sync.spark.lineages import Lineages, carry, find_delete, find_lineages
 from cdc_sync.spark.unchanged import count_unknown, fold
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.protocol import UNKNOWN_VALUE, Batch, Commit

@@ -48,3 +48,21 @@ class Sighting:
     reading: bool = False
     begins_reading: bool = False
     began: Began = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Consecutive events, in source order, of one table with one schema text; `kafka` is the first of them.
+
+    A TRUNCATE is a stretch of its own, and so are the rows of a snapshot; a log that begins anew begins one.
+
+    Attributes:
+        began: when the source's log began anew under the table, as far as the survey shows it.
+    """
+
+    table: TableId
+    position: SourcePosition
+    kafka: KafkaPosition
+    digest: str
+    truncate: bool = False
+    began: Began = ()

@@ -11,9 +11,12 @@ from pyspark.sql import SparkSession
 from structlog import get_logger
 
 from cdc_sync.config import Config, route
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import marked
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import CdcSyncError, RefusedError
 from cdc_sync.operations.verify.columns import Compared, pair_columns
@@ -29,10 +32,9 @@ from cdc_sync.operations.verify.spark_sql import SPARK
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
-from cdc_sync.storage.state import StateStore, TableStatus
-from cdc_sync.targets.common.location import held_target
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.formats import makes_catalog, open_target
-from cdc_sync.targets.protocol import Target, TargetState
+from cdc_sync.targets.protocol import Target
 from cdc_sync.targets.wrappers.merged import SharedTables
 
 _CHANGELOG = "its target is a changelog (mode: append), which holds every event and not the source's rows"

@@ -16,20 +16,19 @@ from structlog import get_logger
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.drops import ToldDrop
 from cdc_sync.core.lineage.renames import ToldRename
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.end_of_table import archive_name, begun_behind, last_end
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import first_end
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import HistoryError, VersionExists
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.followed import name_changes
 from cdc_sync.runtime.observe import survey_with
-from cdc_sync.runtime.stops import Pause
-from cdc_sync.runtime.table.reading import Ends
 from cdc_sync.runtime.table.renaming import TableRenaming
-from cdc_sync.spark.observe import Stretch
-from cdc_sync.spark.source import OffsetRange
-from cdc_sync.targets.common.location import held_target
 
 
 class TableDropping(TableRenaming):

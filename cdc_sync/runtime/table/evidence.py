@@ -19,12 +19,11 @@ from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deadline import Patience
 from cdc_sync.core.planning.next_version import moment_of
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Sighting, Stretch
 from cdc_sync.core.planning.plan import TablePlan, in_time, is_later, plan_table
 from cdc_sync.runtime.bounds import position_before
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.followed import name_changes
-from cdc_sync.spark.observe import Stretch
 
 _UNREAD = 3
 """Statements that `status` shows of one table."""

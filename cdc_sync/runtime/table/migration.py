@@ -15,6 +15,7 @@ from cdc_sync.core.migration.migration import JoinValues, Migration, RewriteTabl
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.operator_requests import Rollback
 from cdc_sync.core.migration.routes import Join, Route
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.progress import Progress
@@ -23,16 +24,15 @@ from cdc_sync.core.planning.limits import too_large_to_rewrite
 from cdc_sync.core.planning.merge_columns import join_version
 from cdc_sync.core.planning.plan import Refusal, TablePlan
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Pause, altered_target, no_key
 from cdc_sync.core.schema.changes import ChangePrimaryKey, RetireColumn, SchemaChange
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.errors import HistoryBehind, ShareRefused, TargetError
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.joined_values import Joining
-from cdc_sync.runtime.stops import Pause, altered_target, no_key
 from cdc_sync.runtime.table.regime import TableRegime
 from cdc_sync.runtime.unconverted import find_unconverted
 from cdc_sync.spark.keys import clash
-from cdc_sync.targets.protocol import TargetState
 
 
 class TableMigration(TableRegime):

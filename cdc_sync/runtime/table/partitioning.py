@@ -9,15 +9,15 @@ from cdc_sync.core.migration.derived import held_partitioning
 from cdc_sync.core.migration.migration import Migration, Repartition
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.limits import Exceeded, too_large_to_divide
 from cdc_sync.core.planning.partition_fit import misfit
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.reading import TableReading
-from cdc_sync.targets.protocol import TargetState
 
 _FOR_GOOD = (
     "a hudi table is partitioned as it was made: let partition_by say what it said, or drop the table and have it "

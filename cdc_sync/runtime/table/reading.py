@@ -9,19 +9,17 @@ from structlog import get_logger
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.end_of_table import first_of_life
 from cdc_sync.core.planning.plan import Refusal, Waiting
+from cdc_sync.core.planning.stops import Pause, lost_beginning
 from cdc_sync.core.planning.truncation import Truncate
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import events_in
-from cdc_sync.runtime.stops import Pause, lost_beginning
 from cdc_sync.runtime.table.standing import TableStanding
 from cdc_sync.spark.observe import first_offsets_from, schemas
-from cdc_sync.spark.source import OffsetRange, narrowed
 
-Ends = Mapping[tuple[str, int], int]
-"""(topic, partition) -> offset after the last one to consume."""
 _FEW_SCHEMAS = 3
 
 

@@ -8,12 +8,12 @@ from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.operator_requests import RegimeAsked
 from cdc_sync.core.migration.readers import has_logs, regime_of, why_not
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.stops import LOGS, Pause, other_regime, unread_partitions
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.stops import LOGS, Pause, other_regime, unread_partitions
 from cdc_sync.runtime.table.partitioning import TablePartitioning
-from cdc_sync.targets.protocol import TargetState
 
 
 class TableRegime(TablePartitioning):

@@ -13,17 +13,17 @@ from structlog import get_logger
 from cdc_sync.config import route
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import AlterTable, Migration
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.end_of_table import begun_behind, last_end
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.planning.table_renames import arrival_of
 from cdc_sync.errors import HistoryError, RefusedError, TargetError, VersionExists
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.truncation import TableTruncation
-from cdc_sync.targets.common.location import held_target
-from cdc_sync.targets.protocol import TargetState
 
 
 class TableRenaming(TableTruncation):

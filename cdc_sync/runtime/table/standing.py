@@ -19,9 +19,10 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.resync import Mark, Resync, marks
+from cdc_sync.core.planning.status import StateName, TableStatus
+from cdc_sync.core.planning.stops import Pause, files_gone
 from cdc_sync.errors import CannotPass, CdcSyncError, FilesGone, HistoryError, TargetMoved
-from cdc_sync.runtime.stops import Pause, files_gone
-from cdc_sync.storage.state import StateStore, TableState, TableStatus
+from cdc_sync.storage.state import StateStore
 
 _REPLACED_NULL = " arrives as the column's default"
 
@@ -240,7 +241,7 @@ class TableStanding:
         """Write the table's status for `cdc-sync status`."""
         end = self.history.head if self.history is not None and self.history.head.dropped is not None else None
         gone = None if end is None else self._end_in_words(end)
-        state: TableState = (
+        state: StateName = (
             "paused"
             if self.pause
             else "failing"

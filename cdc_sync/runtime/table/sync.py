@@ -17,27 +17,27 @@ from cdc_sync.core.lineage.audit import Joined, Split
 from cdc_sync.core.lineage.column_log import Unlogged, Unread
 from cdc_sync.core.migration.modes import mode_remedy
 from cdc_sync.core.migration.routes import Join, Route
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.incarnations import fall, reach
+from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.planning.deadline import Patience
 from cdc_sync.core.planning.limits import Window, too_many_versions
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import Refusal, TablePlan, Waiting
 from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
+from cdc_sync.core.planning.stops import Pause, rolled_back, too_late
 from cdc_sync.core.planning.truncation import Truncate
 from cdc_sync.errors import HistoryError, UnfitTarget, VersionExists
 from cdc_sync.runtime.bounds import last_source
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import flattened_before, moment_of, sightings_of
-from cdc_sync.runtime.stops import Pause, rolled_back, too_late
 from cdc_sync.runtime.table.dropping import TableDropping
 from cdc_sync.runtime.table.evidence import TableEvidence
-from cdc_sync.runtime.table.reading import Ends
 from cdc_sync.runtime.write import write_range
 from cdc_sync.runtime.write_plan import Outcome, WritePlan, converters_for
 from cdc_sync.spark.converter import Converter
-from cdc_sync.spark.observe import Stretch
-from cdc_sync.spark.source import OffsetRange, narrowed
-from cdc_sync.targets.protocol import Target, TargetState
+from cdc_sync.targets.protocol import Target
 
 _RACES = 10
 _LOOK_EVERY = 60.0

@@ -9,18 +9,19 @@ from structlog import get_logger
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
+from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import is_later
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.planning.truncation import PAUSED, Reach, Truncate, in_effect, place, progress_behind
 from cdc_sync.runtime.bounds import position_before
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import events_in
-from cdc_sync.runtime.stops import Pause
 from cdc_sync.runtime.table.migration import TableMigration
-from cdc_sync.spark.observe import Stretch, first_offsets_from, first_positions, has_ended
-from cdc_sync.spark.source import OffsetRange
+from cdc_sync.spark.observe import first_offsets_from, first_positions, has_ended
 
 
 class TableTruncation(TableMigration):

@@ -35,8 +35,9 @@ from cdc_sync.core.migration.migration import (
     Step,
 )
 from cdc_sync.core.migration.modes import metadata_names
-from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.names import held_migration, held_parts, held_schema
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
 from cdc_sync.core.schema.identifiers import quoted
@@ -48,7 +49,6 @@ from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.folder import delete_folder, move_folder
 from cdc_sync.targets.common.jvm_errors import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
-from cdc_sync.targets.common.location import held_parts
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.partition_values import Division
 from cdc_sync.targets.common.past_members import Part, as_now, delta_part
@@ -59,7 +59,7 @@ from cdc_sync.targets.delta.fields import COLUMN_ID, PHYSICAL_NAME, delta_type
 from cdc_sync.targets.delta.log import DeltaTable, NumberTaken, forget, there
 from cdc_sync.targets.delta.migrate import DeltaSteps, division_of, kept_before, mode_of
 from cdc_sync.targets.hive.listing import Listed
-from cdc_sync.targets.protocol import Batch, Commit, RowsOf, TargetState, check_held, moved
+from cdc_sync.targets.protocol import Batch, Commit, RowsOf, check_held, moved
 
 
 class DeltaTarget:

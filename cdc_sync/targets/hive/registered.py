@@ -18,16 +18,17 @@ from cdc_sync.config import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import PARQUET, Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.core.migration.migration import Migration
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
 from cdc_sync.targets.common.files import Files
 from cdc_sync.targets.common.jvm_errors import first_line
-from cdc_sync.targets.common.location import held_target
 from cdc_sync.targets.hive.listing import SUFFIXES, Listed, entries
 from cdc_sync.targets.hive.metastore import Entry, Metastore
-from cdc_sync.targets.protocol import Batch, Commit, Target, TargetState
+from cdc_sync.targets.protocol import Batch, Commit, Target
 
 TABLE = "cdc_sync.table"
 """The parameter that holds the table's name as it is written: the metastore folds it to lower case."""

@@ -32,8 +32,9 @@ from cdc_sync.core.migration.migration import (
     RewriteTable,
     Step,
 )
-from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.names import held_migration, held_parts, held_schema
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
@@ -50,7 +51,6 @@ from cdc_sync.targets.common.commits import Beginning, Entry, Lineage, states
 from cdc_sync.targets.common.folder import delete_folder, move_folder
 from cdc_sync.targets.common.jvm_errors import failure
 from cdc_sync.targets.common.keyless import Writer, write_whole_rows
-from cdc_sync.targets.common.location import held_parts
 from cdc_sync.targets.hive.listing import Listed
 from cdc_sync.targets.hudi.by_id import value_of
 from cdc_sync.targets.hudi.commits import Snapshot
@@ -73,7 +73,7 @@ from cdc_sync.targets.hudi.rows import appended, merged, prepared
 from cdc_sync.targets.hudi.schema import KEY, META, held_type
 from cdc_sync.targets.hudi.settings import ON_READ
 from cdc_sync.targets.hudi.table import HudiTable
-from cdc_sync.targets.protocol import Batch, Commit, TargetState
+from cdc_sync.targets.protocol import Batch, Commit
 
 
 class HudiTarget:

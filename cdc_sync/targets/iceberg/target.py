@@ -33,8 +33,9 @@ from cdc_sync.core.migration.migration import (
     RewriteTable,
 )
 from cdc_sync.core.migration.modes import Mode, metadata_names
-from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.names import held_migration, held_parts, held_schema
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
 from cdc_sync.core.schema.identifiers import quoted
@@ -47,7 +48,6 @@ from cdc_sync.targets.common.backfill import backfill_statement
 from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.jvm_errors import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
-from cdc_sync.targets.common.location import held_parts
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.merge_columns import join_columns_statement, join_said_statement
 from cdc_sync.targets.common.properties import (
@@ -66,7 +66,7 @@ from cdc_sync.targets.iceberg.creation import create_table
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg.schema import alter, widen
-from cdc_sync.targets.protocol import Batch, Commit, RowsOf, TargetState, marker_after_join
+from cdc_sync.targets.protocol import Batch, Commit, RowsOf, marker_after_join
 
 
 class IcebergTarget:

@@ -19,6 +19,7 @@ from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Up
 from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, JoinValues, Migration, RewriteTable
 from cdc_sync.core.migration.modes import Mode, metadata_names
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
 from cdc_sync.core.schema.internal import Column, InternalSchema
@@ -37,7 +38,6 @@ from cdc_sync.targets.protocol import (
     Batch,
     Commit,
     RowsOf,
-    TargetState,
     check_held,
     marker_after_join,
     same_offsets,

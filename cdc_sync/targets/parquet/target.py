@@ -30,8 +30,9 @@ from cdc_sync.core.migration.migration import (
     Step,
 )
 from cdc_sync.core.migration.modes import metadata_names
-from cdc_sync.core.migration.names import held_migration, held_schema
+from cdc_sync.core.migration.names import held_migration, held_schema, held_target
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
@@ -43,7 +44,6 @@ from cdc_sync.spark.types import literal
 from cdc_sync.targets.common.commits import states
 from cdc_sync.targets.common.files import Files
 from cdc_sync.targets.common.jvm_errors import failure, first_line
-from cdc_sync.targets.common.location import held_target
 from cdc_sync.targets.common.rewritten_rows import converted_rows
 from cdc_sync.targets.hive.columns import held_type, table_struct
 from cdc_sync.targets.hive.metastore import Metastore
@@ -53,7 +53,7 @@ from cdc_sync.targets.parquet.properties import Kept, Stamp, names_of
 from cdc_sync.targets.parquet.rows import held, said_of, value_of
 from cdc_sync.targets.parquet.table import ParquetTable
 from cdc_sync.targets.parquet.write import write_batch
-from cdc_sync.targets.protocol import Batch, Commit, TargetState, check_held, marker_after_join
+from cdc_sync.targets.protocol import Batch, Commit, check_held, marker_after_join
 
 
 class ParquetTarget:

@@ -12,11 +12,12 @@ from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.core.migration.migration import ChangeRegime, CreateTable, Migration, Repartition
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import ArchiveTable, DraftedStep, DropTable, EmptyTable, RollBack
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
-from cdc_sync.targets.protocol import Batch, Commit, Target, TargetState
+from cdc_sync.targets.protocol import Batch, Commit, Target
 
 
 class DraftTarget:

@@ -34,6 +34,7 @@ from cdc_sync.core.migration.migration import (
     with_schemas,
 )
 from cdc_sync.core.migration.routes import Route, TargetName
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import Share, Union, empty_union, parse_union
@@ -47,7 +48,7 @@ from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_col
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
-from cdc_sync.targets.protocol import Batch, Commit, RowsOf, Shareable, Target, TargetState, check_held, same_offsets
+from cdc_sync.targets.protocol import Batch, Commit, RowsOf, Shareable, Target, check_held, same_offsets
 from cdc_sync.targets.wrappers.dry_run import DraftTarget
 
 

@@ -7,16 +7,9 @@ from dataclasses import dataclass
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
 from cdc_sync.core.migration.operator_requests import rolled_back_text
+from cdc_sync.core.model.offsets import OffsetRange, Place, narrowed
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.spark.lineages import Place
-from cdc_sync.spark.observe import Trouble
-from cdc_sync.spark.problems import (
-    AMBIGUOUS_NULL,
-    KEY_IS_FALLBACK,
-    NO_IMAGE,
-    PAUSING,
-)
-from cdc_sync.spark.source import OffsetRange, narrowed
+from cdc_sync.core.planning.problems import AMBIGUOUS_NULL, KEY_IS_FALLBACK, NO_IMAGE, PAUSING, Trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,56 @@
+"""Ranges of offsets, and places in partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+Ends: TypeAlias = Mapping[tuple[str, int], int]
+"""(topic, partition) -> offset after the last one to consume."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetRange:
+    """Offsets `start` (inclusive) to `end` (exclusive) of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many offsets the range spans; compaction and transactions may leave fewer records."""
+        return max(0, self.end - self.start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """A record of the topic, or a segment."""
+
+    partition: int
+    offset: int
+
+
+def narrowed(
+    ranges: Iterable[OffsetRange],
+    *,
+    starts: Mapping[tuple[str, int], int] | None = None,
+    ends: Mapping[tuple[str, int], int] | None = None,
+) -> tuple[OffsetRange, ...]:
+    """Return what of the ranges lies at or behind the starts and before the ends; ranges of no size are left out.
+
+    Args:
+        ranges: of any topics.
+        starts, ends: (topic, partition) -> offset; what is not named stays.
+    """
+    found = (
+        replace(
+            item,
+            start=max(item.start, (starts or {}).get((item.topic, item.partition), item.start)),
+            end=min(item.end, (ends or {}).get((item.topic, item.partition), item.end)),
+        )
+        for item in ranges
+    )
+    return tuple(item for item in found if item.size)
