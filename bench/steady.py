@@ -17,11 +17,10 @@ from evolving import Events
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config
+from cdc_sync.runtime import range_schemas, write
 from cdc_sync.runtime import topic as topicsync
-from cdc_sync.runtime import write
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
-from cdc_sync.runtime.table import sync as tablesync
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark import compile as compiling
 from cdc_sync.testing import Record
@@ -32,7 +31,7 @@ EVENTS = 20
 _PARTS: tuple[tuple[str, bool, Any, str], ...] = (
     ("last records fetched", True, KafkaClient, "fetch_ahead"),
     ("are last records familiar", True, topicsync.TopicSync, "_familiar"),
-    ("converters", True, tablesync, "converters_for"),
+    ("converters", True, range_schemas, "converters_for"),
     ("expressions", True, compiling, "_compiled"),
     ("positions of last records", False, write, "last_sources"),
     ("are first records creates", False, write, "only_creates"),

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.job import SyncJob
-from cdc_sync.runtime.table.reading import TableReading
 from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
+from tests.faults.actors import context_of
 from tests.history.versions import versions
+from tests.plan.model import ROUTE
 
 AT_100 = Progress(version=1, offsets={"t": {0: 100}}, topic_ids={"t": "T"})
 
@@ -45,51 +45,43 @@ class Broker:
         return None
 
 
-class Reader(TableReading):
+class Reader(TableActor):
     """A table whose newest records always look familiar, so that its ranges are written without a look at them."""
 
-    knows_any = True
-    is_told = must_rebuild_history = False
+    may_take_known = True
+    must_rebuild_history = False
 
     def __init__(self, broker: Broker, progress: Progress | None, *, name: str = "a", size: int = 1000) -> None:
         self.statuses: list[TableStatus] = []
         self.steps: list[tuple[OffsetRange, ...]] = []
-        self.lock = threading.Lock()
         self.remembered: dict[str, dict[tuple[str, int], int]] = {}
-        context: Any = SimpleNamespace(
-            kafka=broker,
-            state=SimpleNamespace(
-                save=self.statuses.append,
-                save_passed=lambda _, marker, places: self.remembered.update({marker: dict(places)}),
-                passed=lambda _, marker: self.remembered.get(marker, {}),
-            ),
-            config=SimpleNamespace(job=SimpleNamespace(max_offsets_per_batch=size)),
-            stop=threading.Event(),
-            coverage=lambda *_: Coverage(),
+        store: Any = SimpleNamespace(
+            save=self.statuses.append,
+            save_passed=lambda _, marker, places: self.remembered.update({marker: dict(places)}),
+            passed=lambda _, marker: self.remembered.get(marker, {}),
         )
-        route: Any = SimpleNamespace(table=TableId(database="d", schema="s", table=name), target=f"s.{name}")
-        super().__init__(context, route)
-        self.progress = progress
+        table = TableId(database="d", schema="s", table=name)
+        super().__init__(context_of(kafka=broker, state=store, size=size), replace(ROUTE, table=table))
+        self.state = replace(self.state, progress=progress)
 
-    def reload_after_failure(self) -> None:
-        pass
+    def knowing(self, **known: Any) -> Reader:
+        self.state = replace(self.state, **known)
+        return self
 
-    def audit(self) -> None:
-        pass
-
-    def apply_snapshot(self) -> None:
-        pass
+    def passing(self, places: Mapping[tuple[str, int], int]) -> Reader:
+        return self.knowing(cursor=self.state.cursor.passing(places))
 
     def advance_known(self, step: tuple[OffsetRange, ...]) -> bool:
-        assert self.progress is not None
+        progress = self.state.progress
+        assert progress is not None
         self.steps.append(step)
-        read = {**self.progress.offsets["t"], **{item.partition: item.end for item in step}}
-        self.progress = replace(self.progress, offsets={"t": read})
+        read = {**progress.offsets["t"], **{item.partition: item.end for item in step}}
+        self.knowing(progress=replace(progress, offsets={"t": read}))
         return True
 
     @property
     def reason(self) -> str | None:
-        return None if self.pause is None else self.pause.reason
+        return None if self.state.stop is None else self.state.stop.reason
 
 
 class Topic(TopicSync):
@@ -132,9 +124,9 @@ def test_the_other_tables_of_the_topic_go_on() -> None:
 
     advance(sync_of(late, ready), {0: 200})
 
-    assert late.pause is not None
-    assert ready.pause is None
-    assert ready.next_offset("t", 0) == 200
+    assert late.state.stop is not None
+    assert ready.state.stop is None
+    assert ready.state.next_offset("t", 0) == 200
 
 
 def test_a_table_pauses_though_all_it_has_not_read_is_gone() -> None:
@@ -150,8 +142,8 @@ def test_what_compaction_took_out_of_the_middle_is_no_gap() -> None:
 
     advance(sync_of(table), {0: 200})
 
-    assert table.pause is None
-    assert table.next_offset("t", 0) == 200
+    assert table.state.stop is None
+    assert table.state.next_offset("t", 0) == 200
 
 
 def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
@@ -159,8 +151,8 @@ def test_a_beginning_that_the_table_has_passed_is_no_gap() -> None:
 
     advance(sync_of(table), {0: 200})
 
-    assert table.pause is None
-    assert table.next_offset("t", 0) == 200
+    assert table.state.stop is None
+    assert table.state.next_offset("t", 0) == 200
 
 
 def _restarted(table: Reader, progress: Progress) -> Reader:
@@ -172,13 +164,13 @@ def _restarted(table: Reader, progress: Progress) -> Reader:
 
 def test_what_an_earlier_process_looked_through_may_be_gone() -> None:
     table = Reader(Broker({0: 0}, {0: 180}), AT_100)
-    table._passed["t", 0] = 180
+    table.passing({("t", 0): 180})
     table.remember_passed()
     again = _restarted(table, AT_100)
 
     advance(sync_of(again), {0: 200})
 
-    assert again.pause is None
+    assert again.state.stop is None
     assert again.steps == [(OffsetRange(topic="t", partition=0, start=180, end=200),)]
 
 
@@ -189,7 +181,7 @@ def test_what_an_earlier_process_looked_through_may_be_gone() -> None:
 )
 def test_what_was_not_looked_through_with_the_same_rows_is_a_gap(passed: int, progress: Progress) -> None:
     table = Reader(Broker({0: 0}, {0: 180}), AT_100)
-    table._passed["t", 0] = passed
+    table.passing({("t", 0): passed})
     table.remember_passed()
     again = _restarted(table, progress)
 
@@ -201,7 +193,7 @@ def test_what_was_not_looked_through_with_the_same_rows_is_a_gap(passed: int, pr
 
 def test_a_table_that_committed_all_it_read_keeps_nothing_beside() -> None:
     table = Reader(Broker({0: 0}, {0: 100}), AT_100)
-    table._passed |= {("t", 0): 100, ("other", 0): 7}
+    table.passing({("t", 0): 100, ("other", 0): 7})
 
     table.remember_passed()
 
@@ -225,7 +217,7 @@ def test_ends_of_before_are_no_reason_to_stop() -> None:
 
     advance(sync_of(table), {0: 90})
 
-    assert table.pause is None
+    assert table.state.stop is None
     assert table.steps == []
 
 
@@ -245,9 +237,9 @@ def test_of_a_marker_of_an_earlier_version_it_is_said_what_it_does_not_tell() ->
     advance(sync, {0: 100, 1: 80})
     advance(sync, {0: 100, 1: 80})
 
-    assert table.pause is None
-    assert table.next_offset("t", 1) == 80
-    (warning,) = table.warnings
+    assert table.state.stop is None
+    assert table.state.next_offset("t", 1) == 80
+    (warning,) = table.state.warnings
     assert warning.startswith("t[1] begins at offset 50, and the table, written by an earlier version")
     assert len(table.statuses) == 1
     assert table.statuses[0].warnings == (warning,)
@@ -255,30 +247,26 @@ def test_of_a_marker_of_an_earlier_version_it_is_said_what_it_does_not_tell() ->
 
 def test_what_was_looked_through_is_in_the_next_marker_of_the_topic() -> None:
     table = Reader(Broker({0: 0}, {0: 100}), AT_100)
-    table._passed = {("t", 0): 150, ("u", 0): 7}
+    table.passing({("t", 0): 150, ("u", 0): 7})
 
-    assert table.reached is not None
-    assert table.reached.offsets == {"t": {0: 150}}
+    assert table.state.reached is not None
+    assert table.state.reached.offsets == {"t": {0: 150}}
 
 
 @pytest.mark.parametrize("policy", ["pause", "insert"])
 @pytest.mark.parametrize(("begins", "is_lost"), [(7, False), (8, True)])
 def test_a_target_that_is_not_there_is_not_begun_where_its_first_event_is_gone(
-    begins: int, is_lost: bool, policy: str
+    begins: int, is_lost: bool, policy: Literal["pause", "insert"]
 ) -> None:
     table = Reader(Broker({0: begins}, {0: 9}), None)
     first = versions()[0]
-    table.history = History(
-        table=first.table, versions=(replace(first, kafka=KafkaPosition(topic="t", partition=0, offset=7)),)
-    )
-    route: Any = SimpleNamespace(
-        table=table.table, target="s.a", append=False, policy=SimpleNamespace(missing_rows=policy)
-    )
-    table.route = route
+    at_7 = replace(first, kafka=KafkaPosition(topic="t", partition=0, offset=7))
+    route = replace(ROUTE, policy=replace(ROUTE.policy, missing_rows=policy))
+    table.knowing(route=route, history=History(table=first.table, versions=(at_7,)))
 
     assert table.has_all("t", {0: begins}) is not (is_lost and policy == "pause")
 
-    told = table.reason if policy == "pause" else "".join(table._warnings)
+    told = table.reason if policy == "pause" else "".join(table.state.journal.warnings)
     assert (told or "").startswith("offsets 7 to 7 of t[0] were deleted from the topic") is is_lost
 
 

@@ -16,13 +16,15 @@ from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import ExplainedStep, explain
+from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import TargetError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.bounds import progress_after
 from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.executor import Executor
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.runtime.reports import Plan, PlannedTable, table_history
-from cdc_sync.runtime.table.sync import TableSync
-from cdc_sync.runtime.write_plan import WritePlan
+from cdc_sync.runtime.write_plan import Outcome, WritePlan
 from cdc_sync.sources.kafka import KafkaClient, Offsets, lag
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
@@ -38,20 +40,16 @@ _COPIED = (
 """What a run's decisions depend on; records that were set aside before are none of it."""
 
 
-class _Unwritten(TableSync):
-    """A table whose rows are passed over. Known schemas are looked at as well, for only a survey shows a TRUNCATE."""
+class _DryRun(Executor):
+    """Carries everything out on a draft, but for the rows: they are passed over."""
 
-    @property
-    def knows_any(self) -> bool:
-        return False
-
-    def _keep_unconverted(self, steps: Migration) -> None:
+    def _keep_unconverted(self, state: TableState, steps: Migration) -> TableState:
         """Do without: the rows are not looked at, and may have other columns than the steps before would give them."""
+        return state
 
-    def _write(self, plan: WritePlan) -> bool:
+    def _written(self, plan: WritePlan) -> Outcome:
         before = plan.progress or Progress(version=plan.head.number)
-        self.progress = progress_after(self._context, before, plan.head.number, plan.ranges, {})
-        return True
+        return Outcome(progress=progress_after(self._context, before, plan.head.number, plan.ranges, {}))
 
 
 def preview(config: Config) -> Plan:
@@ -96,7 +94,7 @@ def preview(config: Config) -> Plan:
 
 
 def _read_so_far(
-    target: DraftTarget, table: TableSync, context: Context, topics: Sequence[str]
+    target: DraftTarget, table: TableActor, context: Context, topics: Sequence[str]
 ) -> Mapping[str, Mapping[int, int]]:
     """Return by topic and partition the next offset to read; of a target that cannot be read, as it was last known."""
     try:
@@ -107,7 +105,8 @@ def _read_so_far(
 
 
 def _run(context: Context, ends: Offsets) -> SyncJob:
-    job = SyncJob(context, table=_Unwritten)
+    # Known schemas are looked at as well, for only a survey shows a TRUNCATE.
+    job = SyncJob(context, executor=_DryRun, takes_known=False)
     job.tables.restore()
     job.process({(topic, number): end for topic, found in ends.items() for number, end in found.items()})
     job.catch_up()
@@ -126,17 +125,18 @@ def _recorded(store: HistoryStore) -> dict[TableId, int]:
     return {table: len(store.load(table).versions) for table in store.tables()}
 
 
-def _planned(table: TableSync, steps: tuple[ExplainedStep, ...], recorded: int, offsets: int) -> PlannedTable:
-    pause = table.pause
+def _planned(table: TableActor, steps: tuple[ExplainedStep, ...], recorded: int, offsets: int) -> PlannedTable:
+    state = table.state
+    pause, failure, wait = state.stop, state.failure, state.wait
     return PlannedTable(
         table=table.table,
         target=str(table.route.target),
         offsets=offsets,
-        versions=table_history(table.history).versions[recorded:] if table.history else (),
+        versions=table_history(table.state.history).versions[recorded:] if table.state.history else (),
         steps=steps,
-        problem=pause.reason if pause else table.failing or table.waiting,
+        problem=pause.reason if pause else failure.text if failure else wait.text if wait else None,
         paused=pause is not None,
         remedy=pause.remedy if pause else None,
         at=pause.at if pause else None,
-        warnings=table.warnings,
+        warnings=table.state.warnings,
     )

@@ -12,9 +12,9 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.errors import ConfigError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.observe import reached_before, survey_with
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.session import build_session
@@ -69,7 +69,7 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
             values=opened.values.kept_only(),
         )
         context.evidence.refresh()
-        tables: dict[TableId, TableSync] = {}
+        tables: dict[TableId, TableActor] = {}
         while True:
             for topic in topics:
                 _replay_topic(context, topic, tables, batch_size or config.job.max_offsets_per_batch)
@@ -80,8 +80,8 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
         replayed = (
             ReplayedTable(
                 table=table,
-                versions=len(sync.history.versions) if sync.history else 0,
-                refused=sync.pause.reason if sync.pause else None,
+                versions=len(sync.state.history.versions) if sync.state.history else 0,
+                refused=sync.state.stop.reason if sync.state.stop else None,
             )
             for table, sync in sorted(tables.items())
         )
@@ -91,7 +91,7 @@ def replay(config: Config, *, into: str, batch_size: int | None) -> ReplayReport
         kafka.close()
 
 
-def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync], size: int) -> None:
+def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableActor], size: int) -> None:
     beginnings = context.kafka.beginnings([topic]).get(topic, {})
     ends = context.kafka.ends([topic]).get(topic, {})
     at = dict(beginnings)
@@ -117,44 +117,46 @@ def _replay_topic(context: Context, topic: str, tables: dict[TableId, TableSync]
         get_logger().info("topic replayed", topic=topic, offsets=sum(at.values()), of=sum(ends.values()))
 
 
-def _plan(context: Context, table: TableId, stretches: Sequence[Stretch], tables: dict[TableId, TableSync]) -> None:
+def _plan(context: Context, table: TableId, stretches: Sequence[Stretch], tables: dict[TableId, TableActor]) -> None:
     sync = _sync_of(context, table, tables)
-    if sync is not None and sync.pause is None:
+    if sync is not None and sync.state.stop is None:
         sync.plan_only(stretches)
 
 
-def _sync_of(context: Context, table: TableId, tables: dict[TableId, TableSync]) -> TableSync | None:
+def _sync_of(context: Context, table: TableId, tables: dict[TableId, TableActor]) -> TableActor | None:
     if table not in tables:
         route = Tables(context).route_of(table)
         if route is None:
             return None
         # What the operator decided is as much part of the history as what the topics hold.
         decided = replace(route, decisions=context.state.decisions(table), joins=context.state.joins(table))
-        tables[table] = TableSync(context, decided)
+        tables[table] = TableActor(context, decided)
     return tables[table]
 
 
-def _has_ended_some(context: Context, tables: dict[TableId, TableSync]) -> bool:
+def _has_ended_some(context: Context, tables: dict[TableId, TableActor]) -> bool:
     """Take up which tables were dropped or renamed behind their last event; return whether any was."""
     found = False
     for sync in list(tables.values()):
-        if sync.pause is None and sync.waits_for is None:
-            before = sync.history
+        if sync.state.stop is None and sync.state.waits_for is None:
+            before = sync.state.history
             sync.plan_only((), to_the_end=True)
-            found |= sync.history is not before
-        end = sync.renamed_to
+            found |= sync.state.history is not before
+        end = sync.state.renamed_to
         if end is not None and end.renamed_to is not None and end.renamed_to not in tables:
             found |= _sync_of(context, end.renamed_to, tables) is not None
     return found
 
 
-def _is_some_freed(context: Context, tables: dict[TableId, TableSync]) -> bool:
+def _is_some_freed(context: Context, tables: dict[TableId, TableActor]) -> bool:
     """Whether a table that waits for another one can go on: that one became it, or else there never was one."""
-    waiting = [sync for sync in tables.values() if sync.waits_for is not None and sync.pause is None]
-    if any(context.history.find(sync.table) not in (None, sync.history) for sync in waiting):
+    waiting = [sync for sync in tables.values() if sync.state.waits_for is not None and sync.state.stop is None]
+    if any(context.history.find(sync.table) not in (None, sync.state.history) for sync in waiting):
         return True
-    strangers = [sync for sync in waiting if sync.waits_for and context.history.find(sync.waits_for) is None]
+    strangers = [
+        sync for sync in waiting if sync.state.waits_for and context.history.find(sync.state.waits_for) is None
+    ]
     for sync in strangers:
-        assert sync.waits_for is not None
-        sync.go_on_without(sync.waits_for)
+        assert sync.state.waits_for is not None
+        sync.go_on_without(sync.state.waits_for)
     return bool(strangers)

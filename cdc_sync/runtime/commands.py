@@ -11,8 +11,8 @@ from structlog import get_logger
 
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.errors import TransientError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 
 Work: TypeAlias = Callable[[], None]
@@ -25,7 +25,7 @@ class Asked:
     read is the failure of its own table.
     """
 
-    def __init__(self, context: Context, tables: Tables, alone: Callable[[TableSync, Work], None]) -> None:
+    def __init__(self, context: Context, tables: Tables, alone: Callable[[TableActor, Work], None]) -> None:
         """Begin with nothing done.
 
         Args:
@@ -52,7 +52,7 @@ class Asked:
             state.tables_with("regimes"),
         )
         for table in self._tables.all():
-            if table.table in rolled or table.rollback is not None:
+            if table.table in rolled or table.state.requests.rollback is not None:
                 self._take_up(table, self._rollback(table))
             if table.table in rewritten:
                 self._take_up(table, self._regime(table))
@@ -65,7 +65,7 @@ class Asked:
             if table.table in joined:
                 self._take_up(table, self._joins(table))
 
-    def _take_up(self, table: TableSync, asked: Iterable[Work]) -> None:
+    def _take_up(self, table: TableActor, asked: Iterable[Work]) -> None:
         try:
             found = tuple(asked)
         except TransientError:
@@ -75,23 +75,23 @@ class Asked:
         for work in found:
             self._alone(table, work)
 
-    def _rollback(self, table: TableSync) -> Iterator[Work]:
+    def _rollback(self, table: TableActor) -> Iterator[Work]:
         """Undo rewrites that the operator asks to be undone."""
-        if self._context.state.rollback(table.table) != table.rollback:
+        if self._context.state.rollback(table.table) != table.state.requests.rollback:
             yield table.follow_rollback
 
-    def _regime(self, table: TableSync) -> Iterator[Work]:
+    def _regime(self, table: TableActor) -> Iterator[Work]:
         """Rewrite a table whose columns are to be found in another way."""
-        if self._context.state.regime(table.table) != table.regime_asked:
+        if self._context.state.regime(table.table) != table.state.requests.regime:
             yield table.follow_regime
 
-    def _resyncs(self, table: TableSync) -> Iterator[Work]:
+    def _resyncs(self, table: TableActor) -> Iterator[Work]:
         """Write down what the connector says of the rows that it is to read again."""
         asked = self._context.notifications.follow(self._context.state, table.table)
         if table.is_behind(asked):
             yield partial(table.follow_resyncs, asked)
 
-    def _evidence(self, table: TableSync) -> Iterator[Work]:
+    def _evidence(self, table: TableActor) -> Iterator[Work]:
         """Write down since when the evidence tells of a table; a gap that tables share is in the log once."""
         for gap in table.coverage.all_gaps:
             if gap not in self._gaps:
@@ -99,20 +99,20 @@ class Asked:
                     "evidence has a gap", table=str(table.table), why=gap, others="see `cdc-sync status`"
                 )
                 self._gaps.add(gap)
-        yield table.save_status
+        yield table.report
 
-    def _decisions(self, table: TableSync) -> Iterator[Work]:
+    def _decisions(self, table: TableActor) -> Iterator[Work]:
         """Take up what was decided, and let a table go on that stopped for it."""
         if table.is_decided:
             yield table.go_on_if_decided
 
-    def _joins(self, table: TableSync) -> Iterator[Work]:
+    def _joins(self, table: TableActor) -> Iterator[Work]:
         """Carry out what the operator said of columns after the fact."""
         for join in self._context.state.joins(table.table):
             if replace(join, after=0) not in self._joined:
                 yield partial(self._join, table, join)
 
-    def _join(self, table: TableSync, join: Join) -> None:
+    def _join(self, table: TableActor, join: Join) -> None:
         if table.join_columns(join):
             self._joined.add(replace(join, after=0))
             table.recovered()

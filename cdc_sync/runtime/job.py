@@ -21,12 +21,13 @@ from cdc_sync.config.sources import Evidence
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.commands import Asked
 from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.executor import Executor
 from cdc_sync.runtime.maintenance import Rota
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.runtime.stream import TURN_SECONDS, stream
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.sources.kafka import KafkaClient, Offsets
@@ -39,10 +40,10 @@ _REMEMBERED_SECONDS = 600.0
 class SyncJob:
     """All tables of one pipeline; `process` is called by one thread at a time."""
 
-    def __init__(self, context: Context, *, table: type[TableSync] = TableSync) -> None:
-        """Begin without any table; `table` is what works on each."""
+    def __init__(self, context: Context, *, executor: type[Executor] = Executor, takes_known: bool = True) -> None:
+        """Begin without any table; for the rest see `TableActor`."""
         self._context = context
-        self.tables = Tables(context, table=table)
+        self.tables = Tables(context, executor=executor, takes_known=takes_known)
         self._topics: dict[str, TopicSync] = {}
         self.lock = threading.Lock()
         self.batches = 0
@@ -147,7 +148,7 @@ class SyncJob:
             place: end
             for place, end in self._ends.items()
             for table in self.tables.of(place[0])
-            if table.pause is None and (table.next_offset(*place) or 0) < end
+            if table.state.stop is None and (table.state.next_offset(*place) or 0) < end
         }
         waiting = {topic for topic, sync in self._topics.items() if sync.waiting is not None} | self._passed_over
         found |= {place: end for place, end in self._ends.items() if place[0] in waiting}
@@ -160,7 +161,7 @@ class SyncJob:
     def follow_partitionings(self) -> None:
         """Partition targets as configured that are not, between two batches."""
         for table in self.tables.all():
-            if table.is_to_be_partitioned:
+            if table.is_to_be_divided:
                 self._elsewhere(table, table.follow_partitioning)
 
     def maintain(self) -> None:
@@ -175,7 +176,7 @@ class SyncJob:
         """Look again at tables that could not be read, but for those of topics that were looked at just now."""
         looked_at = {table.table for topic in but for table in self.tables.of(topic)}
         for table in self.tables.all():
-            if table.is_unread and table.table not in looked_at:
+            if table.state.is_unread and table.table not in looked_at:
                 self._elsewhere(table, partial(self.tables.read_again, table))
 
     def _follow_drops(self) -> bool:
@@ -202,29 +203,33 @@ class SyncJob:
         tables = {table.table: table for table in self.tables.all()}
         has_come = False
         for table in tables.values():
-            end = table.renamed_to
+            end = table.state.renamed_to
             found = None if end is None or end.renamed_to is None else self.tables.add(end.renamed_to, topics=())
-            if end is not None and found is not None and (found.table not in tables or found.lacks(end)):
+            if end is not None and found is not None and (found.table not in tables or found.state.lacks(end)):
                 self._elsewhere(found, found.take_over)
-                has_come |= not found.lacks(end)
-            if table.waits_for is not None and not self._is_seen(table.waits_for) and table.is_tired_of_waiting():
-                self._elsewhere(table, partial(table.go_on_without, table.waits_for))
+                has_come |= not found.state.lacks(end)
+            if (
+                table.state.waits_for is not None
+                and not self._is_seen(table.state.waits_for)
+                and table.is_tired_of_waiting()
+            ):
+                self._elsewhere(table, partial(table.go_on_without, table.state.waits_for))
         return has_come
 
     def _is_seen(self, table: TableId) -> bool:
-        return any(known.table == table and known.history is not None for known in self.tables.all())
+        return any(known.table == table and known.state.history is not None for known in self.tables.all())
 
     def _looked_at(self) -> Ends:
         """Return how far each partition was looked through, as far as that is known."""
         stuck = {topic for topic, sync in self._topics.items() if sync.waiting is not None}
         found = {place: end for place, end in self._ends.items() if place[0] not in stuck}
         for table in self.tables.all():
-            for topic, partitions in (table.progress.offsets if table.progress else {}).items():
+            for topic, partitions in (table.state.progress.offsets if table.state.progress else {}).items():
                 for partition, offset in partitions.items():
                     found.setdefault((topic, partition), offset)
         return found
 
-    def _elsewhere(self, table: TableSync, work: Callable[[], None]) -> None:
+    def _elsewhere(self, table: TableActor, work: Callable[[], None]) -> None:
         """Work on a table between two batches, in a thread of its own.
 
         Java calls back on the connection of the thread that called it, which PySpark closes when a stream starts later.
@@ -250,20 +255,20 @@ class SyncJob:
             return True
         tables = {table.table: table for table in self.tables.all()}
 
-        def is_stuck(table: TableSync) -> bool:
+        def is_stuck(table: TableActor) -> bool:
             """Whether a table stands behind another one that does not go on by itself."""
             seen = {table.table}
-            while table.waits_for is not None and table.waits_for not in seen:
-                other = tables.get(table.waits_for)
+            while table.state.waits_for is not None and table.state.waits_for not in seen:
+                other = tables.get(table.state.waits_for)
                 if other is None:
                     return False  # it is not waited for for ever
-                if other.pause is not None or other.failing is not None:
+                if other.state.stop is not None or other.state.failure is not None:
                     return True
                 table = other
                 seen.add(table.table)
             return False
 
-        waiting = (table for table in tables.values() if table.waiting is not None and table.pause is None)
+        waiting = (table for table in tables.values() if table.state.wait is not None and table.state.stop is None)
         return any(not is_stuck(table) for table in waiting)
 
     def check_topics(self, ends: Offsets) -> None:
@@ -278,8 +283,8 @@ class SyncJob:
             for topic, partitions in ends.items()
             for partition, end in partitions.items()
             for table in self.tables.of(topic)
-            if table.pause is None
-            and (known := table.next_offset(topic, partition)) is not None
+            if table.state.stop is None
+            and (known := table.state.next_offset(topic, partition)) is not None
             and not beginnings.get(topic, {}).get(partition, 0) <= known <= end
         }
         if odd:
@@ -292,7 +297,7 @@ class SyncJob:
             tables = self.tables.of(topic)
             starts[topic] = {}
             for partition, beginning in partitions.items():
-                known = [table.next_offset(topic, partition) or beginning for table in tables]
+                known = [table.state.next_offset(topic, partition) or beginning for table in tables]
                 starts[topic][str(partition)] = max(beginning, min(known, default=beginning))
         return starts
 

@@ -18,13 +18,14 @@ from pyspark.sql import functions as F
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
-from cdc_sync.core.migration.migration import JoinValues
+from cdc_sync.core.migration.migration import JoinValues, Migration
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.merge_columns import since
 from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import events_in, learn, survey_with
@@ -41,6 +42,23 @@ from cdc_sync.targets.protocol import Commit
 
 _AGAIN = "snapshot the table again into a new target with the rename declared, or leave the columns as they are"
 _STATES = 10_000
+
+
+def joined_values(
+    context: Context, state: TableState, steps: Migration, history: History
+) -> dict[int, DataFrame] | Refused:
+    """Return what events said of columns that steps join, by the column that stays; it takes reading them again."""
+    said: dict[int, DataFrame] = {}
+    for step in steps.steps:
+        if not isinstance(step, JoinValues) or state.progress is None:
+            continue
+        joining = Joining(context=context, route=state.route, history=history, step=step, progress=state.progress)
+        found = joining.values()
+        if isinstance(found, Refused):
+            return found
+        if found is not None:
+            said[step.into] = found
+    return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.maintenance_report import PipelineMaintained, TableMaintained, figures
 from cdc_sync.errors import RefusedError, TargetError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
@@ -149,7 +149,7 @@ class Rota:
         self._last: dict[TableId, float] = {}
         self._shared: dict[TargetName, set[TableId]] = {}
 
-    def next(self, tables: Iterable[TableSync]) -> TableSync | None:
+    def next(self, tables: Iterable[TableActor]) -> TableActor | None:
         """Return the table whose maintenance is due longest; None if none is, or the job is not to do it."""
         every = self._context.config.maintenance.every
         if every is None:
@@ -162,12 +162,12 @@ class Rota:
         due = most_overdue(self._last, known, every, time.time())
         return None if due is None else known[due]
 
-    def maintain(self, table: TableSync) -> None:
+    def maintain(self, table: TableActor) -> None:
         """Maintain a table between two batches; one that fails is said so, and has its next turn like any other."""
         self._last[table.table] = time.time()
-        if table.failing is not None:
+        if table.state.failure is not None:
             return
-        head = table.history.head.number if table.history is not None else None
+        head = table.state.history.head.number if table.state.history is not None else None
         upkeep = self._context.config.maintenance.upkeep
         name = table.route.target
         found = _maintained(table.target, table.table, name, head, upkeep, dry_run=False)

@@ -15,8 +15,9 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.limits import Window, too_many_tables
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import RefusedError, TransientError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.table.sync import TableSync
+from cdc_sync.runtime.executor import Executor
 from cdc_sync.targets.wrappers.merged import SharedTables
 
 _ONE_TARGET_EACH = (
@@ -28,22 +29,22 @@ _ONE_TARGET_EACH = (
 class Tables:
     """The tables of a pipeline, found so far. Thread-safe."""
 
-    def __init__(self, context: Context, *, table: type[TableSync] = TableSync) -> None:
-        """Begin without any; `table` is what works on each."""
+    def __init__(self, context: Context, *, executor: type[Executor] = Executor, takes_known: bool = True) -> None:
+        """Begin without any; for the rest see `TableActor`."""
         self._context = context
-        self._type = table
-        self._tables: dict[TableId, TableSync] = {}
+        self._executor, self._takes_known = executor, takes_known
+        self._tables: dict[TableId, TableActor] = {}
         self._topics: dict[str, set[TableId]] = {}
         self._ignored: set[TableId] = set()
         self._lock = threading.Lock()
         self._shared = SharedTables(context.target)
         self._new = Window(context.config.limits.max_new_tables_per_hour)
 
-    def all(self) -> tuple[TableSync, ...]:
+    def all(self) -> tuple[TableActor, ...]:
         """Return every routed table, ordered by name."""
         return tuple(self._tables[table] for table in sorted(self._tables))
 
-    def of(self, topic: str) -> tuple[TableSync, ...]:
+    def of(self, topic: str) -> tuple[TableActor, ...]:
         """Return the tables with events in a topic."""
         return tuple(self._tables[table] for table in sorted(self._topics.get(topic, ())))
 
@@ -55,12 +56,12 @@ class Tables:
             found = self.add(table, topics=tuple(status.offsets) if status else ())
             if found is None:
                 continue
-            if found.progress is not None:
-                self._topics_of(table, found.progress.offsets)
+            if found.state.progress is not None:
+                self._topics_of(table, found.state.progress.offsets)
             if status is not None and status.state == "failing":
-                found.save_status()  # how another process failed says nothing about this one
+                found.report()  # how another process failed says nothing about this one
 
-    def add(self, table: TableId, *, topics: Sequence[str]) -> TableSync | None:
+    def add(self, table: TableId, *, topics: Sequence[str]) -> TableActor | None:
         """Return the table's sync, made if it is new; None if no rule wants the table."""
         with self._lock:
             if table in self._ignored:
@@ -74,7 +75,7 @@ class Tables:
             self._topics_of(table, topics)
             return self._tables[table]
 
-    def read_again(self, table: TableSync) -> None:
+    def read_again(self, table: TableActor) -> None:
         """Read history and target of a table that could not be read, and go on with the topics that it has read.
 
         Raises:
@@ -83,7 +84,7 @@ class Tables:
         table.load()
         table.recovered()
         with self._lock:
-            self._topics_of(table.table, table.progress.offsets if table.progress else ())
+            self._topics_of(table.table, table.state.progress.offsets if table.state.progress else ())
 
     def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
         for topic in topics:
@@ -101,18 +102,19 @@ class Tables:
             return None
         return replace(wanted, target=held_target(wanted.target, wanted.capabilities.tables))
 
-    def _make(self, table: TableId) -> TableSync | None:
+    def _make(self, table: TableId) -> TableActor | None:
         wanted = self.route_of(table)
         if wanted is None:
             return None
-        made = self._type(replace(self._context, target=self._shared.target_of(wanted)), wanted)
+        context = replace(self._context, target=self._shared.target_of(wanted))
+        made = TableActor(context, wanted, executor=self._executor, takes_known=self._takes_known)
         stop = self._clash(wanted)
         try:
             if stop is None and self._is_new(table) and not self._new.take():
                 said = too_many_tables(self._context.config.limits)
                 stop = Pause(reason=said.reason, remedy=said.remedy)
             if stop is not None:
-                made.refuse(stop)
+                made.stop(stop)
             else:
                 made.load()
         except TransientError:

@@ -18,11 +18,11 @@ from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.damaged_keys import MOST, beside, suspected
 from cdc_sync.runtime.observe import events_in, learn, reached_before, sample, survey_with
 from cdc_sync.runtime.quarantine import NOT_READABLE, set_aside, why_not
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.sources.kafka import Place
 from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
@@ -75,7 +75,7 @@ class TopicSync:
             get_logger().error("topic waits", topic=self._topic, error=str(error), exc_info=trace)
         self.waiting = str(error)
         for table in self._tables.of(self._topic):
-            if table.pause is None:
+            if table.state.stop is None:
                 table.fail(error)
 
     def _advance(self, ends: Ends) -> None:
@@ -97,7 +97,7 @@ class TopicSync:
     def first_looks(self, ends: Ends) -> list[Place]:
         """Return the places of the records that `advance` will look at first: the last of what a known table reads."""
         tables = self._tables.of(self._topic)
-        if len(tables) != 1 or tables[0].pause is not None:
+        if len(tables) != 1 or tables[0].state.stop is not None:
             return []
         return [(self._topic, partition, end - 1) for partition, end in self._behind(ends).items() if end]
 
@@ -107,33 +107,28 @@ class TopicSync:
         A topic that ends before what was read may be another one of the same name. Costs no call to Kafka, for most
         topics of a batch have nothing new.
         """
-        waiting = [table for table in self._tables.of(self._topic) if table.pause is None]
+        waiting = [table for table in self._tables.of(self._topic) if table.state.stop is None]
         return {
             partition: end
             for (topic, partition), end in ends.items()
             if topic == self._topic
             and (
                 self._accounted.get(partition, -1) < end
-                or any((table.next_offset(topic, partition) or 0) != end for table in waiting)
+                or any((table.state.next_offset(topic, partition) or 0) != end for table in waiting)
             )
         }
 
-    def _active(self, beginnings: Mapping[int, int]) -> tuple[TableSync, ...]:
+    def _active(self, beginnings: Mapping[int, int]) -> tuple[TableActor, ...]:
         return tuple(
             table
             for table in self._tables.of(self._topic)
             if table.table not in self._failed and self._ready(table) and table.has_all(self._topic, beginnings)
         )
 
-    def _ready(self, table: TableSync) -> bool:
+    def _ready(self, table: TableActor) -> bool:
         try:
             with table.lock:  # events of a table may be in several topics
-                table.reload_after_failure()
-                table.audit()
-                if not table.check_topic(self._topic):
-                    return False
-                table.apply_snapshot()
-                return table.pause is None
+                return table.is_ready(self._topic)
         except TransientError:
             raise
         except Exception as error:
@@ -141,7 +136,7 @@ class TopicSync:
             return False
 
     def _step(
-        self, ends: Ends, beginnings: Mapping[int, int], active: Sequence[TableSync], limit: int
+        self, ends: Ends, beginnings: Mapping[int, int], active: Sequence[TableActor], limit: int
     ) -> tuple[OffsetRange, ...]:
         """Return what to look at next: from the first offset that anyone has not seen.
 
@@ -155,7 +150,7 @@ class TopicSync:
             beginning = beginnings.get(partition, 0)
             accounted = self._accounted.get(partition)
             starts = [
-                (beginning if (known := table.next_offset(self._topic, partition)) is None else known)
+                (beginning if (known := table.state.next_offset(self._topic, partition)) is None else known)
                 for table in readers
             ]
             if accounted is None:
@@ -167,7 +162,7 @@ class TopicSync:
                 found.append(OffsetRange(topic=self._topic, partition=partition, start=start, end=end))
         return tuple(found)
 
-    def _with_awaited(self, ends: Ends, active: Sequence[TableSync]) -> Mapping[int, int]:
+    def _with_awaited(self, ends: Ends, active: Sequence[TableActor]) -> Mapping[int, int]:
         found = {partition: end for (topic, partition), end in ends.items() if topic == self._topic}
         for table in active:
             for partition, end in tuple(found.items()):
@@ -175,14 +170,13 @@ class TopicSync:
                     found[other] = max(offset, found.get(other, 0))
         return found
 
-    def _advance_known(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> bool:
+    def _advance_known(self, step: tuple[OffsetRange, ...], active: Sequence[TableActor]) -> bool:
         """Try without looking: worth it when the topic has one table and its newest records look familiar."""
         if len(active) != 1 or len(self._tables.of(self._topic)) != 1:
             return False
         table = active[0]
         if (
-            not table.knows_any
-            or table.is_told
+            not table.may_take_known
             or any(self._is_read_in_part(item, table) for item in step)
             or not self._familiar(step, table)
         ):
@@ -200,12 +194,12 @@ class TopicSync:
             self._account(step)
         return written
 
-    def _is_read_in_part(self, item: OffsetRange, table: TableSync) -> bool:
+    def _is_read_in_part(self, item: OffsetRange, table: TableActor) -> bool:
         """Whether the beginning of a range was looked through, or is in the table, which another job may write too."""
-        held = table.next_offset(item.topic, item.partition)
+        held = table.state.next_offset(item.topic, item.partition)
         return max(self._accounted.get(item.partition, 0), held or 0) > item.start
 
-    def _familiar(self, step: Sequence[OffsetRange], table: TableSync) -> bool:
+    def _familiar(self, step: Sequence[OffsetRange], table: TableActor) -> bool:
         """Whether the last record of each range has a schema of the head."""
         for item in step:
             for offset in range(item.end - 1, max(item.start, item.end - 4) - 1, -1):
@@ -216,7 +210,7 @@ class TopicSync:
                     break
         return True
 
-    def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> None:
+    def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableActor]) -> None:
         found = self._of_this_topic(step, self._survey(step, active))
         self._account_others(step, found)
         keys = self._look_at_keys(step, found.stretches)
@@ -235,7 +229,7 @@ class TopicSync:
             if table.table in self._failed or not table.check_topic(self._topic):
                 continue
             if shared:
-                table.refuse(_SHARED)
+                table.stop(_SHARED)
                 continue
             self._advance_table(table, step, by_table.get(table_id, []), keys.ends.get(table_id, {}))
         self._account(step)
@@ -255,7 +249,7 @@ class TopicSync:
         """Set records aside whose key is damaged; those of which only the next one will tell are left for later."""
         context, mine = self._context, self._tables.of(self._topic)
         known = {stretch.digest: item for stretch in stretches if (item := context.book.get(stretch.digest))}
-        keyed = {table.table for table in mine if table.has_key}
+        keyed = {table.table for table in mine if table.state.has_key}
         declared = {table.table for table in mine if table.route.key is not None or table.route.append}
         suspects = suspected(stretches, known, keyed, declared)
         if not suspects:
@@ -285,7 +279,7 @@ class TopicSync:
         known = (self._context.book.get(stretch.digest) for stretch in found.stretches)
         return any(item is not None and item.flattened is not None for item in known)
 
-    def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableSync]) -> Survey:
+    def _survey(self, step: tuple[OffsetRange, ...], active: Sequence[TableActor]) -> Survey:
         """Survey a step; on several partitions look ahead, for an older schema may come first in another one."""
         ranges = step
         if any(table.must_rebuild_history for table in active):
@@ -300,7 +294,7 @@ class TopicSync:
         self,
         ranges: tuple[OffsetRange, ...],
         step: tuple[OffsetRange, ...],
-        active: Sequence[TableSync],
+        active: Sequence[TableActor],
         *,
         is_all: bool = True,
     ) -> Survey:
@@ -338,7 +332,7 @@ class TopicSync:
         )
 
     def _advance_table(
-        self, table: TableSync, step: Sequence[OffsetRange], stretches: Sequence[Stretch], before: Ends
+        self, table: TableActor, step: Sequence[OffsetRange], stretches: Sequence[Stretch], before: Ends
     ) -> None:
         """Bring one table on; what is behind the places that it stops before is read with the next batch."""
         starts = {item.partition: item.start for item in step}
@@ -348,9 +342,9 @@ class TopicSync:
                 ranges = narrowed(table.ranges(self._topic, ends), ends=before)
                 if any(item.start < starts[item.partition] for item in ranges):
                     return  # found just now, and it has older records: the next step begins at those
-                if table.pause is None and (ranges or stretches):
+                if table.state.stop is None and (ranges or stretches):
                     table.advance_surveyed(ranges, stretches)
-                if table.waiting is not None or before:
+                if table.state.wait is not None or before:
                     self._failed.add(table.table)  # until the next batch
             table.recovered()
         except TransientError:
@@ -358,7 +352,7 @@ class TopicSync:
         except Exception as error:
             self._fail(table, error)
 
-    def _fail(self, table: TableSync, error: Exception) -> None:
+    def _fail(self, table: TableActor, error: Exception) -> None:
         """One table's failure is its own: it is left out until the next batch."""
         self._failed.add(table.table)
         table.fail(error)

@@ -112,10 +112,10 @@ def test_a_repetition_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_failure_that_nobody_thought_of_shows_its_place_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from cdc_sync.runtime.table.standing import TableStanding
+    from tests.faults.actors import actor_of
 
     log.configure(as_json=True)
-    table = TableStanding(StateStore(str(tmp_path)), ROUTE)
+    table = actor_of(ROUTE, state=StateStore(str(tmp_path)))
     for error in (KeyError("c6"), KeyError("c6"), TargetError("Cannot write"), KeyError("c7")):
         try:
             raise error

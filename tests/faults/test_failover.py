@@ -41,9 +41,9 @@ def test_a_failover_is_followed_and_marked(produce: Produce, pipeline: NewPipeli
         for end in (4, 8, 9, 10, 11):
             job.process({(topic, 0): end})
         (sync,) = job.tables.all()
-        assert (sync.pause, sync.failing) == (None, None)
-        assert sync.history is not None
-        assert [version.position.incarnation for version in sync.history.versions] == [0, 1, 1, 1]
+        assert (sync.state.stop, sync.state.failure) == (None, None)
+        assert sync.state.history is not None
+        assert [version.position.incarnation for version in sync.state.history.versions] == [0, 1, 1, 1]
         assert isinstance(context.target, MemoryTarget)
         rows = context.target.rows(sync.route.target)
         (status,) = StateStore(config.pipeline.root).tables()

@@ -21,9 +21,9 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import HistoryError, KafkaUnavailable, TargetError
+from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
-from cdc_sync.runtime.table.sync import TableSync
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
@@ -119,9 +119,10 @@ def survey(monkeypatch: pytest.MonkeyPatch) -> Surveys:
     return finds
 
 
-def stands(table: TableSync) -> tuple[str | None, int | None]:
+def stands(table: TableActor) -> tuple[str | None, int | None]:
     """How it fails, and where it goes on in the topic."""
-    return table.failing, table.next_offset("t", 0)
+    failure = table.state.failure
+    return None if failure is None else failure.text, table.state.next_offset("t", 0)
 
 
 @pytest.mark.parametrize("error", [AWAY, ODD])
@@ -138,7 +139,7 @@ def test_a_target_that_cannot_be_read_again_after_a_failure_is_left_out(
     TopicSync(pipeline.context, tables, "t").advance({("t", 0): 5})
 
     assert stands(good) == (None, 5)
-    assert str(error) in str(bad.failing)
+    assert str(error) in str(bad.state.failure)
     assert pipeline.status(BAD).state == "failing"
 
     pipeline.target.broken.clear()
@@ -153,7 +154,7 @@ def test_a_target_that_cannot_be_read_at_the_start_keeps_no_other_table_from_it(
     for table in (GOOD, BAD):
         known = Tables(pipeline.context).add(table, topics=("t",))
         assert known is not None
-        known.save_status()
+        known.report()
     pipeline.target.broken["bad"] = error
 
     tables = Tables(pipeline.context)
@@ -246,7 +247,7 @@ def paused(pipeline: Pipeline) -> SyncJob:
     job = SyncJob(pipeline.context)
     table = job.tables.add(BAD, topics=("t",))
     assert table is not None
-    table.refuse(Pause(reason="two columns may be one", remedy="decide"))
+    table.stop(Pause(reason="two columns may be one", remedy="decide"))
     pipeline.context.state.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
     return job
 
@@ -256,12 +257,14 @@ def test_a_decided_table_goes_on_only_once_it_was_read_while_nobody_works_on_it(
 ) -> None:
     (table,) = paused.tables.all()
     seen = []
-    pipeline.target.asked = lambda: seen.append((paused.lock.locked(), table.lock.locked(), table.pause is not None))
+    pipeline.target.asked = lambda: seen.append(
+        (paused.lock.locked(), table.lock.locked(), table.state.stop is not None)
+    )
 
     paused.catch_up()
 
     assert seen == [(True, True, True)]
-    assert table.pause is None
+    assert table.state.stop is None
     assert [decision.renames for decision in table.route.decisions] == [{"a": "b"}]
     assert pipeline.status(BAD).state == "running"
 
@@ -299,7 +302,7 @@ def test_a_damaged_file_of_one_table_is_that_tables_affair(pipeline: Pipeline, f
         bad.reload_after_failure()
     good.load()
 
-    assert str(good.pause and good.pause.reason).startswith("version 2")
+    assert str(good.state.stop and good.state.stop.reason).startswith("version 2")
     assert pipeline.status(BAD).state == "failing"
     damaged.unlink()
     job.catch_up()

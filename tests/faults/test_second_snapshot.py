@@ -93,8 +93,8 @@ def test_it_is_noticed_where_nothing_else_is_new(pipeline: NewPipeline, produce:
         for end in (start - 1, start, len(it.records)):
             job.process({(it.topic, 0): end})
         (sync,) = job.tables.all()
-        assert sync.history is not None
-        assert [version.read_again for version in sync.history.versions] == [False, True]
+        assert sync.state.history is not None
+        assert [version.read_again for version in sync.state.history.versions] == [False, True]
         assert isinstance(context.target, MemoryTarget)
         rows = context.target.rows(sync.route.target)
     assert sorted((row["id"], row["a"]) for row in rows) == sorted((row["id"], row["a"]) for row in it.rows)

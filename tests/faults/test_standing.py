@@ -9,9 +9,11 @@ from cdc_sync.core.lineage.column_log import Unlogged
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.resync import Resync
+from cdc_sync.core.table.checks import audited, failed
+from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import FilesGone, TargetError
-from cdc_sync.runtime.table.standing import TableStanding
 from cdc_sync.storage.state import StateStore
+from tests.faults.actors import actor_of
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table
 
@@ -23,12 +25,13 @@ def test_a_restart_forgets_neither_the_warning_nor_the_mark(tmp_path: Path) -> N
     route = replace(ROUTE, table=history.table)
 
     def status(noted: dict[int, int] | None) -> tuple[list[str], list[str]]:
-        standing = TableStanding(state, route)
-        standing._load_counts()
-        standing.history = history
+        actor = actor_of(route, state=state)
+        actor._load_journal()
+        known = replace(actor.state, history=history)
         if noted is not None:
-            standing._replaced_nulls = noted
-        standing.save_status()
+            known = replace(known, journal=replace(known.journal, replaced_nulls=noted))
+        actor.become(known)
+        actor.report()
         (found,) = state.tables()
         return [text.split(";")[0] for text in found.warnings], [mark.column for mark in found.needs_resync]
 
@@ -48,13 +51,11 @@ def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_r
     route, position = replace(ROUTE, table=history.table), history.head.position
 
     def status(*told: Unlogged) -> list[str]:
-        standing = TableStanding(state, route)
-        standing.history = history
-        standing.progress = Progress(version=1, offsets={"t": {0: 9}})
-        standing._load_counts()
-        for item in told:
-            standing.doubt_rows(item)
-        standing.save_status()
+        actor = actor_of(route, state=state)
+        actor._load_journal()
+        progress = Progress(version=1, offsets={"t": {0: 9}})
+        actor.become(audited(replace(actor.state, history=history, progress=progress), told))
+        actor.report()
         (found,) = state.tables()
         return [f"{mark.column}: {mark.reason[-11:]}" for mark in found.needs_resync] + list(found.warnings)
 
@@ -70,18 +71,13 @@ def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_r
     assert "may change or go without an event" in status(follows)[-1]
 
 
-def test_files_that_are_gone_pause_a_table_once_they_were_looked_for_twice(tmp_path: Path) -> None:
-    table = Table()
-    table.row()
-    standing = TableStanding(StateStore(str(tmp_path), create=True), replace(ROUTE, table=table.id))
+def test_files_that_are_gone_pause_a_table_once_they_were_looked_for_twice() -> None:
     gone = FilesGone("Cannot write lake.t: File does not exist: a.parquet")
-    standing.fail(gone)
-    assert standing.pause is None, "they may come back, or the store is slow to show them"
-    standing.recovered()
-    standing.fail(gone)
-    standing.fail(TargetError("something else"))
-    standing.fail(gone)
-    assert standing.pause is None
-    standing.fail(gone)
-    assert standing.pause is not None
-    assert standing.pause.reason == f"files that belong to the target were deleted: {gone}"
+    once = failed(TableState(route=ROUTE), gone)
+    assert once.stop is None, "they may come back, or the store is slow to show them"
+    others = failed(failed(once.recovered(), gone), TargetError("something else"))
+    again = failed(others, gone)
+    assert again.stop is None
+    stop = failed(again, gone).stop
+    assert stop is not None
+    assert stop.reason == f"files that belong to the target were deleted: {gone}"

@@ -75,8 +75,8 @@ def in_memory(
             job.process(ends_of(context) if batch is None else batch)
             job.catch_up()
         (sync,) = job.tables.all()
-        assert sync.failing is None
-        assert sync.pause is None
+        assert sync.state.failure is None
+        assert sync.state.stop is None
         assert isinstance(context.target, MemoryTarget)
         names = [column.field or "" for column in table.columns]
         return Counter(tuple(row[name] for name in names) for row in context.target.rows(sync.route.target))

@@ -58,7 +58,7 @@ def test_what_another_job_brought_further_than_this_one_has_looked_is_not_writte
     table = Reader(Broker({0: 0}, {0: 300}), AT_100)
     sync = sync_of(table)
     advance(sync, {0: 120})
-    table.progress = replace(AT_100, offsets={"t": {0: 139}})  # read anew, behind what the other job wrote
+    table.knowing(progress=replace(AT_100, offsets={"t": {0: 139}}))  # read anew, behind what the other job wrote
 
     advance(sync, {0: 130})
     advance(sync, {0: 160})

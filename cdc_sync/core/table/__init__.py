@@ -1,0 +1,1 @@
+"""What one table does next: a frozen state, what was seen, and the one transition that follows from both."""

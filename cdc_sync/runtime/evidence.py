@@ -1,0 +1,163 @@
+"""What the source itself tells of one table: what it leads to, when it has to be looked at, and what came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from structlog import get_logger
+
+from cdc_sync.core.history.history import History
+from cdc_sync.core.lineage.audit import Joined, Split, audit, unlogged_behind
+from cdc_sync.core.lineage.catalogue_proof import refuted
+from cdc_sync.core.lineage.column_log import Unlogged, Unread
+from cdc_sync.core.lineage.continuity import Compared
+from cdc_sync.core.lineage.drops import ToldDrop
+from cdc_sync.core.lineage.kept import Kept
+from cdc_sync.core.lineage.renames import ToldRename
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.deadline import Patience
+from cdc_sync.core.planning.next_version import moment_of
+from cdc_sync.core.planning.observation import Sighting, Stretch
+from cdc_sync.core.planning.plan import TablePlan, first_end, in_time, is_later, plan_table
+from cdc_sync.core.table.questions import PlanOf
+from cdc_sync.core.table.state import TableState
+from cdc_sync.runtime.bounds import position_before
+from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.followed import name_changes
+from cdc_sync.runtime.observe import sightings_of
+
+_UNREAD = 3
+"""Statements that `status` shows of one table."""
+
+
+def cuts(context: Context, state: TableState) -> tuple[SourcePosition, ...]:
+    """Return the positions at which stretches of the table begin anew."""
+    if state.history is None:
+        return context.told_behind(state.table, None)
+    head = state.history.head.position
+    return (head, *context.told_behind(state.table, head))
+
+
+def is_told(context: Context, state: TableState) -> bool:
+    """Whether the source told something for which no event was looked at yet."""
+    if state.history is None:
+        return False
+    head, settled = state.history.head.position, state.evidence.settled
+    return bool(context.told_behind(state.table, head if settled is None else max(head, settled)))
+
+
+def settled(context: Context, state: TableState, stretches: Sequence[Stretch]) -> TableState:
+    """Remember which structures have an event behind them, after all stretches were planned for."""
+    if not stretches:
+        return state
+    last, before = max(stretch.position for stretch in stretches), state.evidence.settled
+    behind = context.told_behind(state.table, before)
+    now = max((at for at in behind if at < last), default=before)
+    return replace(state, evidence=replace(state.evidence, settled=now))
+
+
+def told_end(context: Context, state: TableState) -> ToldDrop | ToldRename | None:
+    """Return a drop or a new name that nothing was made of yet."""
+    if state.history is None or state.history.head.dropped is not None or state.is_detached:
+        return None
+    names = name_changes(context, state.route, state.history)
+    return first_end(context.evidence.logs, state.history, names)
+
+
+def plan_of(
+    context: Context, state: TableState, stretches: Sequence[Stretch], patience: Patience, how: PlanOf
+) -> TablePlan:
+    """Plan with the evidence; where it stays away too long, without."""
+    history, table = state.history, state.table
+    sightings = sightings_of(context, history, state.route, stretches)
+    values, kept = _values(context, state, sightings), _kept(context, history, table, sightings)
+    planned = partial(
+        plan_table,
+        history,
+        sightings,
+        state.route,
+        state.route.capabilities,
+        logs=context.evidence.logs,
+        kept=kept,
+        values=values,
+        names=name_changes(context, state.route, history, state.evidence.strangers),
+        coverage=context.coverage(table, history),
+        to_the_end=how.to_the_end,
+    )
+    plan = planned(patient=how.patient)
+    if plan.waiting is not None and plan.waiting.table is None and patience.is_over(plan.waiting.kafka):
+        get_logger().warning("evidence stayed away", table=str(table), why=plan.waiting.reason)
+        plan = planned()
+    for version in plan.versions:
+        if version.kafka in values:
+            context.values.keep(table, version.kafka, values[version.kafka])
+    problem = context.catalogue.problem
+    if problem is not None and plan.versions:
+        said = f"version {plan.versions[-1].number} was made without a reading of the source's catalogue: {problem}"
+        plan = replace(plan, warnings=(*plan.warnings, said))
+    if plan.versions:
+        former = () if history is None else history.versions
+        whole = History(table=table, versions=(*former, *plan.versions))
+        warnings = refuted(whole, plan.versions[0].number, kept, state.route.left_out)
+        plan = replace(plan, warnings=(*plan.warnings, *warnings))
+    return _in_time(context, state, plan)
+
+
+def _kept(context: Context, history: History | None, table: TableId, sightings: Sequence[Sighting]) -> Kept:
+    """Return the readings of the catalogue that these events are judged by."""
+    head = None if history is None else history.head.position
+    later = (sighting for sighting in sightings if head is None or sighting.position >= head)
+    moments = [moment for sighting in later if (moment := moment_of(sighting)) is not None]
+    return context.catalogue.prepare(table, head, moments)
+
+
+def _values(context: Context, state: TableState, sightings: Sequence[Sighting]) -> Mapping[KafkaPosition, Compared]:
+    """Return what rows say about the columns that these events show under other names."""
+    if state.route.append:
+        return {}
+    head = None if state.history is None else state.history.head
+    later = [
+        item
+        for item in sorted(sightings, key=lambda item: (item.position, item.kafka))
+        if not item.truncate and (head is None or is_later(item.position, item.kafka, head))
+    ]
+    columns = () if head is None else tuple(column.name for column in head.schema.live)
+    return context.values.prepare(state.table, columns, later)
+
+
+def findings(context: Context, state: TableState) -> tuple[TableState, tuple[Split | Joined | Unread | Unlogged, ...]]:
+    """Return what evidence that came since the last time says about what was done without it.
+
+    The last statements about the table that were not understood are part of it, and all that changed rows of it without
+    an event for each behind its first event.
+    """
+    history, table, logs = state.history, state.table, context.evidence.logs
+    told = sum(len(log.of(table)) + len(log.unread) + len(log.unlogged) for log in logs)
+    if history is None or told == state.evidence.audited:
+        return state, ()
+    written = None if state.progress is None else _last_written(context, table, state.progress)
+    unread = [item for log in logs for item in log.unread if table in item.tables]
+    unlogged = (item for log in logs for item in unlogged_behind(history, log))
+    found = (*(item for log in logs for item in audit(history, log, written)), *unread[-_UNREAD:], *unlogged)
+    return replace(state, evidence=replace(state.evidence, audited=told)), found
+
+
+def _in_time(context: Context, state: TableState, plan: TablePlan) -> TablePlan:
+    """Stop before a version that comes too late to empty the target."""
+    progress = state.progress
+    if progress is None or all(version.made_anew is None and version.dropped is None for version in plan.versions):
+        return plan
+    return in_time(plan, _last_written(context, state.table, progress))
+
+
+def _last_written(context: Context, table: TableId, progress: Progress) -> SourcePosition | None:
+    """Return the highest position among the last events of the table that were written."""
+    found = (
+        position_before(context, table, topic, partition, offset)
+        for topic, partitions in progress.offsets.items()
+        for partition, offset in partitions.items()
+    )
+    return max((position for position in found if position is not None), default=None)

@@ -1,0 +1,362 @@
+"""Carries out what was decided of one table: each arm has one effect, and returns the state and what is left to do."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TypeAlias
+
+from structlog import get_logger
+from typing_extensions import assert_never
+
+from cdc_sync.core.history.history import History
+from cdc_sync.core.history.revision import Version
+from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable
+from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.end_of_table import begun_behind
+from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
+from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.truncation import progress_behind
+from cdc_sync.core.table.ending import arrival
+from cdc_sync.core.table.loading import LOOK_EVERY, look_at_columns
+from cdc_sync.core.table.migrating import columns_since
+from cdc_sync.core.table.questions import Exists, KeyClash, PlanOf, RoomFor, TargetNow
+from cdc_sync.core.table.seen import Loaded, Seen
+from cdc_sync.core.table.state import TableState
+from cdc_sync.core.table.transitions import (
+    AdoptTarget,
+    DivideTarget,
+    DropLeftovers,
+    Effect,
+    EndTable,
+    ForgetJoin,
+    ForgetRollback,
+    LoadEffect,
+    Migrate,
+    ReadRest,
+    Record,
+    RecordJoin,
+    ReleaseTarget,
+    RewriteLayout,
+    RollBackRewrite,
+    TruncateTarget,
+    WriteRange,
+)
+from cdc_sync.errors import HistoryError, ShareRefused, TargetError, VersionExists
+from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.evidence import settled
+from cdc_sync.runtime.joined_values import joined_values
+from cdc_sync.runtime.range_schemas import converters_of
+from cdc_sync.runtime.unconverted import find_unconverted
+from cdc_sync.runtime.write import write_range
+from cdc_sync.runtime.write_plan import Outcome, WritePlan
+from cdc_sync.spark.converter import Converter
+
+Made: TypeAlias = tuple[TableState, Seen]
+
+_RACES = 10
+_ONE_JOB = "run one job per pipeline"
+
+
+class Executor:
+    """Acts on history, target and files of one table. One thread at a time."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __call__(self, state: TableState, seen: Seen, step: Effect) -> Made:
+        """Carry out one step; it may be carried out again.
+
+        Raises:
+            CdcSyncError: if it cannot be; whether it was all the same shows when the table is read again.
+        """
+        match step:
+            case Record():
+                return self._record(state, seen, step)
+            case Migrate():
+                return self._migrate(state, step), _changed(seen)
+            case WriteRange():
+                return self._write_range(state, seen, step), _changed(seen.behind(step.ranges))
+            case TruncateTarget():
+                return self._truncate(state, step), replace(seen, over=True)
+            case ReadRest(ranges=ranges, stretches=stretches):
+                return state, Seen.of(ranges, stretches)
+            case EndTable(end=end):
+                return self._end(state, end), replace(seen, ended=end)
+            case ReleaseTarget():
+                return self._release(state, step), replace(seen, over=True)
+            case DivideTarget():
+                return self._divide(state, step), replace(seen, over=True)
+            case RecordJoin():
+                return self._record_join(state, step), seen
+            case ForgetJoin():
+                return self._forget_join(state, step), replace(seen, over=True)
+            case _:
+                assert_never(step)
+
+    def _record(self, state: TableState, seen: Seen, step: Record) -> Made:
+        """Record versions; a lost race reads the history and plans again, a bounded number of times."""
+        try:
+            for version in step.versions:
+                self._context.history.append(version)
+        except VersionExists:
+            if seen.races >= _RACES:
+                raise HistoryError(
+                    f"Cannot record the schema of {state.table}: another writer keeps recording versions; {_ONE_JOB}"
+                ) from None
+            known = replace(state, history=self._context.history.find(state.table))
+            return known, replace(seen, facts=seen.facts.without(PlanOf, RoomFor), races=seen.races + 1)
+        if step.versions:
+            former = state.history.versions if state.history else ()
+            state = replace(state, history=History(table=state.table, versions=(*former, *step.versions)))
+        for version in step.versions:
+            self._say_recorded(version)
+            if version.renamed_to is not None:  # a replay; a run does it with the target
+                self._record_arrival(self._arrival(state, version))
+        if step.stop is None:
+            state = settled(self._context, state, seen.stretches)
+        return state.warned(*step.warnings), replace(seen, recorded=True, stop=step.stop)
+
+    def _arrival(self, state: TableState, end: Version) -> Version | None:
+        assert end.renamed_to is not None
+        found = arrival(state, self._context.history.find(end.renamed_to), end)
+        if isinstance(found, Refused):
+            raise HistoryError(f"Cannot rename {state.table}: {found.reason}; {found.remedy}")
+        return found
+
+    def _record_arrival(self, version: Version | None) -> None:
+        """Record under the new name where the table comes from."""
+        if version is not None:
+            self._append(version)
+
+    def _append(self, version: Version) -> None:
+        try:
+            self._context.history.append(version)
+        except VersionExists as error:
+            raise HistoryError(f"{error}; {_ONE_JOB}") from error
+        self._say_recorded(version)
+
+    def _say_recorded(self, version: Version) -> None:
+        get_logger().info("schema version recorded", table=str(version.table), version=version.number)
+
+    def _migrate(self, state: TableState, step: Migrate) -> TableState:
+        head, name, target = step.history.head, state.route.target, self._context.target
+        said = joined_values(self._context, state, step.steps, step.history)
+        if isinstance(said, Refused):
+            raise TargetError(f"Cannot join columns of {state.table}: {said.reason}; {said.remedy}")
+        state = self._keep_unconverted(state, step.steps)
+        try:
+            target.migrate(name, step.steps, step.progress, said)
+        except ShareRefused as refused:
+            return state.stopped(Pause(reason=refused.reason, remedy=refused.remedy, at=str(head.kafka)))
+        get_logger().info("target migrated", table=str(state.table), version=head.number)
+        found = target.state(name)
+        view = replace(state.target, stamped=head.number)
+        if found is not None and found.columns is not None:
+            view = replace(view, columns=found.columns)
+        if state.route.partition_by is not None:
+            view = view.divided_as(found)  # columns may have taken parts of it
+        return replace(state, target=view, progress=step.progress if state.progress is not None else None)
+
+    def _keep_unconverted(self, state: TableState, steps: Migration) -> TableState:
+        """Write down what a rewrite has no place for, before it is carried out; done again it is the same."""
+        for step in steps.steps:
+            if not isinstance(step, RewriteTable):
+                continue
+            found = find_unconverted(self._context, state.route.target, steps, step)
+            if found.counts:
+                self._context.state.keep_unconverted(state.table, found)
+                state = replace(state, journal=state.journal.with_unconverted(found))
+                get_logger().warning("values have no place", table=str(state.table), columns=dict(found.counts))
+        return state
+
+    def _write_range(self, state: TableState, seen: Seen, step: WriteRange) -> TableState:
+        state, converters = converters_of(self._context, state, step.history, step.ranges, seen.stretches)
+        if not converters:
+            return state  # nothing of the table is in them
+        written = self.write(state, step, converters, exact=True)
+        if written is None:
+            raise TargetError(f"Cannot write {state.route.target}: its ranges hold what a survey of them did not show")
+        return written
+
+    def write(
+        self, state: TableState, step: WriteRange, converters: tuple[Converter, ...], *, exact: bool
+    ) -> TableState | None:
+        """Write ranges in one commit; None if they hold something that has to be looked at first.
+
+        Args:
+            exact: the converters are for every schema that the table has in the ranges.
+        """
+        state = self._with_its_columns(state)
+        if state.stop is not None:
+            return state
+        hints = state.hints
+        plan = WritePlan(
+            table=state.table,
+            route=state.route,
+            head=step.history.head,
+            ranges=step.ranges,
+            converters=converters,
+            exact=exact,
+            progress=state.reached,
+            held=state.progress,
+            may_append=hints.appends_failed < 3,
+            keep_unchanged=hints.keeps_unchanged,
+            numbers=hints.numbers,
+            columns_since=columns_since(state, step.history),
+        )
+        outcome = self._written(plan)
+        return None if outcome.progress is None else self._behind(state, plan, outcome)
+
+    def _written(self, plan: WritePlan) -> Outcome:
+        return write_range(self._context, plan)
+
+    def _with_its_columns(self, state: TableState) -> TableState:
+        """Look once in a while whether somebody altered the target; writes tell only of some of it."""
+        now = time.monotonic()
+        if now < state.hints.next_look:
+            return state
+        found = self._context.target.state(state.route.target)
+        state = replace(state, hints=replace(state.hints, next_look=now + LOOK_EVERY))
+        return state if found is None else look_at_columns(state, found)
+
+    def _behind(self, state: TableState, plan: WritePlan, outcome: Outcome) -> TableState:
+        hints, journal, rows = state.hints, state.journal, state.target.rows
+        failures = hints.appends_failed + (1 if outcome.tried_append else 0)
+        doubts = self._context.state.doubts(state.table) if outcome.in_doubt else journal.doubts
+        journal = replace(
+            journal.counted("values unknown, NULL stored", outcome.unknown_values).counted(
+                "values out of range, NULL stored", outcome.out_of_range
+            ),
+            doubts=doubts,
+            replaced_nulls=noted(
+                journal.replaced_nulls,
+                shown_defaults(plan.converters),
+                replaces=outcome.replaces_null,
+                version=plan.head.number,
+            ),
+        )
+        return replace(
+            state,
+            stop=outcome.stop or state.stop,
+            progress=outcome.progress,
+            target=replace(state.target, rows=None if rows is None else rows + sum(it.size for it in plan.ranges)),
+            hints=replace(
+                hints,
+                appends_failed=0 if outcome.appended else failures,
+                keeps_unchanged=hints.keeps_unchanged or outcome.left_out,
+                numbers=hints.numbers or outcome.numbers,
+            ),
+            journal=journal,
+        )
+
+    def _truncate(self, state: TableState, step: TruncateTarget) -> TableState:
+        """Empty the target; one commit holds that and where each partition goes on."""
+        topic_ids = self._context.kafka.topic_ids(step.truncated.offsets.keys())
+        progress = progress_behind(state.progress, step.truncated, step.version, topic_ids)
+        self._context.target.truncate(state.route.target, progress, state.progress)
+        get_logger().info("target emptied", table=str(state.table), why=step.why, at=str(step.at))
+        return replace(
+            state,
+            progress=progress,
+            cursor=replace(state.cursor, passed={}),  # partitions may have to be read again
+            hints=replace(state.hints, current=frozenset()),  # the target may not have the head's columns yet
+        )
+
+    def _end(self, state: TableState, end: Version) -> TableState:
+        self._append(end)
+        assert state.history is not None
+        return replace(state, history=state.history.extended(end), wait=None)
+
+    def _release(self, state: TableState, step: ReleaseTarget) -> TableState:
+        """Drop or rename the target of a recorded end."""
+        target, end, name = self._context.target, step.end, state.route.target
+        self._record_arrival(step.arrival)
+        if step.into is not None:
+            target.archive(name, step.into)
+        else:
+            target.drop(name)
+        get_logger().info("target let go", table=str(state.table), how=end.dropped, at=str(end.position))
+        former = state.progress
+        offsets = {} if former is None else former.offsets
+        places = {(topic, number): at for topic, found in offsets.items() for number, at in found.items()}
+        unread = {topic: dict(partitions) for topic, partitions in offsets.items()}
+        return replace(
+            state,
+            progress=begun_behind(end, end.number, former),
+            target=replace(state.target, stamped=None),
+            cursor=replace(state.cursor.passing(places), unread=unread),
+            hints=replace(state.hints, current=frozenset()),
+        )
+
+    def _divide(self, state: TableState, step: DivideTarget) -> TableState:
+        self._context.target.migrate(state.route.target, step.steps, step.progress)
+        get_logger().info("target partitioned", table=str(state.table), by=str(step.wanted))
+        return replace(state, target=replace(state.target, partitioning=step.wanted, partition_by=str(step.wanted)))
+
+    def _record_join(self, state: TableState, step: RecordJoin) -> TableState:
+        assert state.history is not None
+        self._context.state.declare(step.join)
+        self._context.history.append(step.version)
+        self._say_recorded(step.version)
+        about = f"{step.join.old!r} and {step.join.new!r}"
+        warnings = tuple(text for text in state.journal.warnings if about not in text)
+        return replace(
+            state,
+            history=state.history.extended(step.version),
+            journal=replace(state.journal, warnings=warnings),
+        )
+
+    def _forget_join(self, state: TableState, step: ForgetJoin) -> TableState:
+        self._context.state.withdraw(step.join)
+        return state.warned(f"columns {step.join.old!r} and {step.join.new!r} were not joined: {step.why}")
+
+    def load(self, state: TableState, seen: Loaded, step: LoadEffect) -> tuple[TableState, Loaded]:
+        """Carry out what is to be done before a table can be taken up; it may be carried out again.
+
+        Raises:
+            CdcSyncError: if it cannot be.
+        """
+        target, name = self._context.target, state.route.target
+        match step:
+            case RollBackRewrite(asked=asked):
+                if not target.roll_back(name):
+                    return self.load(state, seen, ForgetRollback(asked=asked))
+                return state, replace(seen, found=target.state(name))
+            case ForgetRollback(asked=asked):
+                self._context.state.withdraw_rollback(state.table)
+                said = f"version {asked.version} was not rolled back: the target keeps no state from before it"
+                return state.warned(said), replace(seen, rollback=None)
+            case AdoptTarget(arrival=version):
+                assert seen.found is not None
+                self._adopt(state, seen.found, version)
+                return state, replace(seen, found=target.state(name))
+            case RewriteLayout(asked=asked_for, steps=steps):
+                found = seen.found
+                assert found is not None
+                target.migrate(name, steps, found.progress or Progress(version=steps.version))
+                if found.evolution != asked_for.evolution:
+                    get_logger().info("target rewritten", table=str(state.table), schema_evolution=asked_for.evolution)
+                self._context.state.withdraw_regime(state.table)
+                return state, replace(seen, found=target.state(name), regime=None)
+            case DropLeftovers():
+                target.drop(name)
+                return state, replace(seen, left_dropped=True)
+            case _:
+                assert_never(step)
+
+    def _adopt(self, state: TableState, found: TargetState, version: Version) -> None:
+        """Stamp a target that came under this name and still has the marker of the old one."""
+        progress = begun_behind(version, version.number)
+        steps = Migration(version=version.number, schema=version.schema, steps=(AlterTable(steps=()),))
+        self._context.target.migrate(state.route.target, steps, found.progress or progress)
+        # Last, for until then the stamp may be of the old name's history.
+        self._context.target.mark(state.route.target, progress, found.progress)
+        get_logger().info("target came under a new name", table=str(state.table), version=version.number)
+
+
+def _changed(seen: Seen) -> Seen:
+    """Return what is still known behind a change of the target."""
+    return replace(seen, facts=seen.facts.without(TargetNow, Exists, KeyClash))

@@ -1,1 +1,0 @@
-"""One table as it is followed: what it holds, what it waits for, what is next."""
