@@ -97,7 +97,7 @@ class Topic(TopicSync):
 
 def sync_of(*tables: Reader) -> TopicSync:
     found: Any = SimpleNamespace(of=lambda _: tables)
-    return Topic(tables[0]._context, found, "t")
+    return Topic(tables[0].context, found, "t")
 
 
 def advance(sync: TopicSync, ends: Mapping[int, int]) -> None:
@@ -332,7 +332,7 @@ def _odd(monkeypatch: pytest.MonkeyPatch, broker: Broker, *tables: Reader) -> li
     """What a start looks at before any batch comes."""
     found: list[Ends] = []
     job = SyncJob.__new__(SyncJob)
-    job._context = tables[0]._context
+    job.context = tables[0]._context
     job.tables = cast("Any", SimpleNamespace(of=lambda _: tables))
     monkeypatch.setattr(job, "process", found.append)
     job.check_topics(broker.ends(["t"]))
@@ -354,7 +354,7 @@ def test_a_start_looks_where_a_table_cannot_go_on(
 
 def test_a_stranger_in_a_bound_topic_is_not_looked_for_again_where_all_was_looked_at() -> None:
     table = Reader(Broker({0: 0}, {0: 200}), AT_100)
-    config = cast("Any", table._context.config)
+    config = cast("Any", table.context.config)
     config.kafka = SimpleNamespace(bound_topics=True)
     sync = sync_of(table)
     advance(sync, {0: 200})

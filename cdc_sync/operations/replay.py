@@ -153,10 +153,8 @@ def _is_some_freed(context: Context, tables: dict[TableId, TableActor]) -> bool:
     waiting = [sync for sync in tables.values() if sync.state.waits_for is not None and sync.state.stop is None]
     if any(context.history.find(sync.table) not in (None, sync.state.history) for sync in waiting):
         return True
-    strangers = [
-        sync for sync in waiting if sync.state.waits_for and context.history.find(sync.state.waits_for) is None
-    ]
-    for sync in strangers:
-        assert sync.state.waits_for is not None
-        sync.go_on_without(sync.state.waits_for)
+    former = [(sync, sync.state.waits_for) for sync in waiting]
+    strangers = [(sync, name) for sync, name in former if name is not None and context.history.find(name) is None]
+    for sync, name in strangers:
+        go_on_without(sync, name)
     return bool(strangers)

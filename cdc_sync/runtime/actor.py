@@ -15,9 +15,8 @@ from structlog import get_logger
 
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.readers import has_logs, regime_of, why_not
-from cdc_sync.core.migration.routes import Join, Route
+from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.incarnations import fall, reach
 from cdc_sync.core.model.offsets import Ends, OffsetRange
@@ -28,12 +27,10 @@ from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.advance import decide, must_rebuild
 from cdc_sync.core.table.checks import audited, failed, of_another_topic
-from cdc_sync.core.table.dividing import divide, is_to_be_divided
-from cdc_sync.core.table.joining import join_columns
 from cdc_sync.core.table.loading import take_up
 from cdc_sync.core.table.questions import HasAllEvents
 from cdc_sync.core.table.seen import Facts, Loaded, Seen
-from cdc_sync.core.table.state import Journal, TableState, Wait
+from cdc_sync.core.table.state import Journal, TableState
 from cdc_sync.core.table.status import status, told, with_replaced_nulls
 from cdc_sync.core.table.transitions import (
     Ask,
@@ -52,7 +49,7 @@ from cdc_sync.runtime.bounds import last_source
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.executor import Executor
 from cdc_sync.runtime.observe import moment_of
-from cdc_sync.runtime.observer import Observer, route_of
+from cdc_sync.runtime.observer import Observer
 from cdc_sync.runtime.range_schemas import converters_to
 from cdc_sync.runtime.reading import awaited, due, is_same_topic, with_all
 from cdc_sync.targets.protocol import Target
@@ -76,8 +73,8 @@ class TableActor:
         """
         self.lock = threading.Lock()
         self.state = TableState(route=route)
-        self._context = context
-        self._observer = Observer(context)
+        self.context = context
+        self.observer = Observer(context)
         self._execute = executor(context)
         self._takes_known = takes_known
         # As they are written down: what differs from it is written down anew.
@@ -99,12 +96,12 @@ class TableActor:
     @property
     def target(self) -> Target:
         """Where the rows go; of a target that several tables share, this one's part."""
-        return self._context.target
+        return self.context.target
 
     @property
     def coverage(self) -> Coverage:
         """Since when the evidence tells of the table."""
-        return self._context.coverage(self.table, self.state.history)
+        return self.context.coverage(self.table, self.state.history)
 
     @property
     def shows_other_evidence(self) -> bool:
@@ -123,18 +120,18 @@ class TableActor:
             getattr(get_logger(), level)(event, table=str(self.table), **fields)
         if state.journal.doubts != self._doubts:
             self._doubts = state.journal.doubts
-            self._context.state.save_doubts(self.table, self._doubts)
+            self.context.state.save_doubts(self.table, self._doubts)
         columns = state.target.columns
         if columns is not None and columns != self._columns:
             self._columns = columns
-            self._context.state.save_held_columns(self.table, columns)
+            self.context.state.save_held_columns(self.table, columns)
 
     def report(self) -> None:
         """Write the table's status for `cdc-sync status`, if it says something else than the last one."""
         self.become(with_replaced_nulls(self.state))
         now = status(self.state, self.coverage)
         if now != self._status:
-            self._context.state.save(now)
+            self.context.state.save(now)
             self._status = now
 
     def stop(self, pause: Pause) -> None:
@@ -180,7 +177,7 @@ class TableActor:
         Raises:
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
-        context, table, name = self._context, self.table, self.route.target
+        context, table, name = self.context, self.table, self.route.target
         self._load_journal()  # first, for the status of a table that cannot be read keeps it
         history = context.history.find(table)
         self.state = replace(self.state, history=history)
@@ -220,7 +217,7 @@ class TableActor:
 
     def _load_journal(self) -> None:
         """Take over what is written down of the table, which is no news."""
-        store, table = self._context.state, self.table
+        store, table = self.context.state, self.table
         before, state = self._status_before(), self.state
         journal = Journal(
             warnings=state.journal.warnings,
@@ -240,9 +237,9 @@ class TableActor:
     def _status_before(self) -> TableStatus | None:
         """Return what the last run said; what cannot be read begins anew, for all but counts is kept elsewhere."""
         try:
-            self._status = self._context.state.load(self.table)
+            self._status = self.context.state.load(self.table)
         except HistoryError as error:
-            aside = self._context.state.set_status_aside(self.table)
+            aside = self.context.state.set_status_aside(self.table)
             said = f"{error}; its counts begin anew, the file is kept as {aside}"
             self.become(self.state.warned(said))
             self._status = None
@@ -265,19 +262,19 @@ class TableActor:
 
     def awaits(self, topic: str, partition: int, end: int) -> Mapping[int, int]:
         """Return up to where other partitions are to be read before this one is begun; see `reading.awaited`."""
-        state, found = awaited(self._context, self.state, topic, partition, end)
+        state, found = awaited(self.context, self.state, topic, partition, end)
         self.become(state)
         return found
 
     def ranges(self, topic: str, ends: Ends) -> tuple[OffsetRange, ...]:
         """Return what the table has not read of a topic; stops if some of it is gone from the topic."""
-        state, found = due(self._context, self.state, topic, ends)
+        state, found = due(self.context, self.state, topic, ends)
         self._take(state)
         return found
 
     def has_all(self, topic: str, beginnings: Mapping[int, int]) -> bool:
         """Stop if something of a topic that the table has not read is gone from it; return whether nothing is."""
-        self._take(with_all(self._context, self.state, topic, beginnings))
+        self._take(with_all(self.context, self.state, topic, beginnings))
         return self.state.stop is None
 
     def _take(self, state: TableState) -> None:
@@ -289,7 +286,7 @@ class TableActor:
 
     def check_topic(self, topic: str) -> bool:
         """Stop if the topic is not the one whose offsets the target knows; return whether the table may go on."""
-        if not is_same_topic(self._context, self.state, topic):
+        if not is_same_topic(self.context, self.state, topic):
             self.become(of_another_topic(self.state, topic))
             if self.state.stop is not None:
                 self.report()
@@ -298,11 +295,11 @@ class TableActor:
     def is_ready(self, topic: str) -> bool:
         """Look whether the table can go on with a topic, and take up what is due before it does."""
         self.reload_after_failure()
-        state, findings = evidence.findings(self._context, self.state)
+        state, findings = evidence.findings(self.context, self.state)
         self._take(audited(state, findings))
         if not self.check_topic(topic):
             return False
-        self._run(follow_snapshot, Seen())
+        self.run(follow_snapshot, Seen())
         return self.state.stop is None
 
     def remember_passed(self) -> None:
@@ -313,26 +310,32 @@ class TableActor:
         places = self.state.passed_of_topics
         passed = {place: at for place, at in places.items() if at > (progress.next_offset(*place) or 0)}
         if passed and self._remembered != (progress, passed):
-            self._context.state.save_passed(self.table, progress.to_text(), passed)
+            self.context.state.save_passed(self.table, progress.to_text(), passed)
             self._remembered = progress, passed
 
     @property
     def cuts(self) -> tuple[SourcePosition, ...]:
         """The positions at which stretches of the table begin anew."""
-        return evidence.cuts(self._context, self.state)
+        return evidence.cuts(self.context, self.state)
+
+    def is_behind(self, resyncs: tuple[Resync, ...]) -> bool:
+        """Whether what was asked to be read again, or how far that has come, is not in the status yet."""
+        if resyncs != self.state.journal.resyncs:
+            return True
+        # Without any, marks change by writes alone, which save the status.
+        return bool(resyncs) and (self._status is None or self.state.marks != self._status.needs_resync)
 
     @property
     def must_rebuild_history(self) -> bool:
         """Whether its history is to be read off the topic again, from its beginning."""
-        has_all = Facts().knowing(HasAllEvents(), True) if not self.state.is_ahead else None
-        if has_all is None:
-            answer = self._observer.answer(self.state, Seen(), HasAllEvents())
-            has_all = Facts({HasAllEvents(): answer})
-        return must_rebuild(self.state, has_all)
+        facts = Facts()
+        if self.state.is_ahead:
+            facts = Facts({HasAllEvents(): self.observer.answer(self.state, Seen(), HasAllEvents())})
+        return must_rebuild(self.state, facts)
 
     # How it goes on.
 
-    def _run(self, decide: Callable[[TableState, Seen], Step], seen: Seen) -> Settled:
+    def run(self, decide: Callable[[TableState, Seen], Step], seen: Seen) -> Settled:
         """Carry out what is decided, one step after the other, until nothing is left."""
         for _ in range(_most_steps(self.state, seen)):
             step = decide(self.state, seen)
@@ -345,7 +348,7 @@ class TableActor:
                 case Fail(error=error):
                     raise error
                 case Ask(question=question):
-                    answer = self._observer.answer(self.state, seen, question)
+                    answer = self.observer.answer(self.state, seen, question)
                     seen = replace(seen, facts=seen.facts.knowing(question, answer))
                 case _:
                     state, seen = self._execute(self.state, seen, step)
@@ -362,7 +365,7 @@ class TableActor:
     def may_take_known(self) -> bool:
         """Whether it is known how records of the head look, and the source told nothing else since."""
         known = self._takes_known and bool(self.state.hints.current)
-        return known and not evidence.is_told(self._context, self.state)
+        return known and not evidence.is_told(self.context, self.state)
 
     def advance_known(self, ranges: tuple[OffsetRange, ...]) -> bool:
         """Write ranges that probably hold nothing new.
@@ -374,8 +377,8 @@ class TableActor:
         assert history is not None
         if any(self._may_begin_anew(item) for item in ranges):
             return False
-        converters = converters_to(self._context, self.state, history, self.state.hints.current)
-        with self._context.codegen.of_rows(self._rows_with(ranges)):
+        converters = converters_to(self.context, self.state, history, self.state.hints.current)
+        with self.context.codegen.of_rows(self._rows_with(ranges)):
             step = WriteRange(ranges=ranges, history=history)
             written = self._execute.write(self.state, step, converters, exact=False)
         if written is None:
@@ -386,11 +389,11 @@ class TableActor:
 
     def _may_begin_anew(self, item: OffsetRange) -> bool:
         """Whether the source's log may have begun anew within a range, as its last event and the one before it tell."""
-        place, began = (item.topic, item.partition), self._context.began.get(self.table, ())
-        last = last_source(self._context, item)
+        place, began = (item.topic, item.partition), self.context.began.get(self.table, ())
+        last = last_source(self.context, item)
         before = self.state.cursor.last.get(place)
         if before is None:
-            before = last_source(self._context, replace(item, start=0, end=item.start))
+            before = last_source(self.context, replace(item, start=0, end=item.start))
         if last is None:
             return False
         cursor = self.state.cursor
@@ -403,17 +406,15 @@ class TableActor:
         known = () if self.state.history is None else self.state.history.began
         began = max((known, *(stretch.began for stretch in stretches)), key=len)
         if began:
-            self._context.began[self.table] = began
+            self.context.began[self.table] = began
         else:
-            self._context.began.pop(self.table, None)
+            self.context.began.pop(self.table, None)
 
     def advance_surveyed(self, ranges: tuple[OffsetRange, ...], stretches: Sequence[Stretch]) -> None:
         """Plan for the stretches, which cover at least the ranges, then migrate and write."""
-        with self._context.codegen.of_rows(self._rows_with(ranges)):
-            if self.state.is_detached:
-                self.take_over()
+        with self.context.codegen.of_rows(self._rows_with(ranges)):
             self._note_began(stretches)
-            self._run(decide, Seen.of(ranges, stretches))
+            self.run(decide, Seen.of(ranges, stretches))
         self.report()
 
     def _rows_with(self, ranges: tuple[OffsetRange, ...]) -> int | None:
@@ -425,157 +426,9 @@ class TableActor:
         """Record the versions that stretches lead to, and touch no target; at the end, that the table was dropped."""
         wait = self.state.wait
         if self.state.history is None or (wait is not None and wait.table is not None):
-            self.state = replace(self.state, history=self._context.history.find(self.table))
+            self.state = replace(self.state, history=self.context.history.find(self.table))
         self._note_began(stretches)
-        self._run(decide, Seen(stretches=tuple(stretches), replaying=True, to_the_end=to_the_end))
-
-    # What is done between two batches.
-
-    @property
-    def is_to_be_divided(self) -> bool:
-        """Whether the target is not partitioned as configured, and no migration of it is under way."""
-        return is_to_be_divided(self.state)
-
-    def follow_partitioning(self) -> None:
-        """Bring the target's partitioning to what is configured, if the table has the columns."""
-        before = self.state
-        self._run(divide, Seen())
-        if self.state is not before:
-            self.report()
-
-    @property
-    def is_told_dropped(self) -> bool:
-        """Whether the source told of a drop or a new name that nothing was made of yet, or that was not carried out."""
-        state = self.state
-        if state.stop is not None:
-            return False
-        return evidence.told_end(self._context, state) is not None or state.due is not None
-
-    def follow_drop(self, looked_at: Ends) -> None:
-        """Take up that the source table was dropped or renamed, if all that is in its topics is read.
-
-        Args:
-            looked_at: how far every topic was looked through, whatever tables are in it.
-        """
-        self.reload_after_failure()
-        if self.state.due is not None or self._has_drained(looked_at):
-            self._run(decide, Seen(to_the_end=True))
-            self.report()
-
-    def _has_drained(self, looked_at: Ends) -> bool:
-        end = evidence.told_end(self._context, self.state)
-        if end is None:
-            return False
-        drains = self.state.cursor.drains
-        if drains is None or drains[0] != end.kafka:
-            drains = end.kafka, self._observer.drains(self.state)
-            if not drains[1]:
-                return False
-            self.become(replace(self.state, cursor=replace(self.state.cursor, drains=drains)))
-        return self._observer.has_drained(self.state, drains[1], looked_at)
-
-    def is_tired_of_waiting(self) -> bool:
-        """Whether the table that this one waits for, and that was never seen, was waited for long enough."""
-        wait = self.state.wait
-        return wait is not None and wait.table is not None and self._observer.is_tired_of(wait.table)
-
-    def go_on_without(self, stranger: TableId) -> None:
-        """Begin as a table of its own: under its former name no row ever came."""
-        get_logger().warning("table begins without its former name", table=str(self.table), former=str(stranger))
-        state = self.state
-        self.state = replace(
-            state,
-            evidence=replace(state.evidence, strangers=state.evidence.strangers | {stranger}),
-            wait=None if state.wait is None else replace(state.wait, table=None),
-        )
-
-    def take_over(self) -> None:
-        """Look for the target of a table that came under this name; wait for it, or stop, if it is not there."""
-        self.load()
-        if self.state.is_detached and isinstance(self._why_detached(), Pause):
-            self.load()  # it may have been renamed between the two looks
-        why = self._why_detached() if self.state.is_detached else None
-        if isinstance(why, Pause):
-            self.stop(why)
-        else:
-            self.become(replace(self.state, wait=why))
-            self.report()
-
-    def _why_detached(self) -> Wait | Pause:
-        """Say why there is no target yet, or stop if there is none to come."""
-        arrival = None if self.state.history is None else self.state.history.arrival
-        assert arrival is not None
-        assert arrival.renamed_from is not None
-        origin = arrival.renamed_from.names[-1]
-        found = route_of(self._context, origin)
-        former = None if found is None else held_target(found.target, found.capabilities.tables)
-        if former is not None and self.target.state(former) is not None:
-            return Wait(text=f"the table was {origin} before, and its target has yet to be renamed", table=origin)
-        return Pause(
-            reason=f"the target, which was that of {origin} before, is not there",
-            remedy=f"bring it back as {self.route.target} and start the job again, or snapshot the table anew",
-        )
-
-    # What the operator says.
-
-    def follow_rollback(self) -> None:
-        """Undo a rewrite if the operator asks for it, and go on if no longer."""
-        asked = self._context.state.rollback(self.table)
-        if asked == self.state.requests.rollback:
-            return
-        self.go_on()
-        get_logger().info("table goes on" if asked is None else "table rolled back", table=str(self.table))
-
-    def follow_regime(self) -> None:
-        """Rewrite the target in the configured regime if the operator asks for it by now, and go on."""
-        if self._context.state.regime(self.table) != self.state.requests.regime:
-            self.go_on()
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether the operator decided something since the table was looked at."""
-        return self._context.state.decisions(self.table) != self.route.decisions
-
-    def go_on_if_decided(self) -> None:
-        """Let a stopped table try again if the operator decided something since; another one takes note."""
-        if not self.is_decided:
-            return
-        if self.state.stop is None:
-            self._take_note()
-        else:
-            self.go_on()
-            if self.state.stop is None:
-                get_logger().info("table goes on", table=str(self.table), reason="the operator decided")
-
-    def _take_note(self) -> None:
-        """Take up what was said of columns that were kept; where it stands in the history is part of it."""
-        store, history = self._context.state, self.state.history
-        head = 0 if history is None else history.head.number
-        for item in store.decisions(self.table):
-            if item not in self.route.decisions and item.after is not None and item.after < head:
-                store.decide(replace(item, after=head))
-        self.state = replace(self.state, route=replace(self.route, decisions=store.decisions(self.table)))
-
-    def join_columns(self, join: Join) -> bool:
-        """Carry out what the operator said after the fact; return whether it is done. A stopped table then goes on."""
-        self.reload_after_failure()
-        done = self._run(join_columns, Seen(join=join)).done
-        if done and self.state.stop is not None:
-            self.go_on()
-        self.report()
-        return done
-
-    def is_behind(self, resyncs: tuple[Resync, ...]) -> bool:
-        """Whether what was asked to be read again, or how far that has come, is not in the status yet."""
-        if resyncs != self.state.journal.resyncs:
-            return True
-        # Without any, marks change by writes alone, which save the status.
-        return bool(resyncs) and (self._status is None or self.state.marks != self._status.needs_resync)
-
-    def follow_resyncs(self, resyncs: tuple[Resync, ...]) -> None:
-        """Take note of what the operator asked to be read again, and how far it has come."""
-        self.become(self.state.with_resyncs(resyncs))
-        self.report()
+        self.run(decide, Seen(stretches=tuple(stretches), replaying=True, to_the_end=to_the_end))
 
 
 def _most_steps(state: TableState, seen: Seen) -> int:

@@ -10,6 +10,9 @@ from typing import TypeAlias
 from structlog import get_logger
 
 from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.planning.resync import Resync
+from cdc_sync.core.table.joining import join_columns
+from cdc_sync.core.table.seen import Seen
 from cdc_sync.errors import TransientError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
@@ -78,18 +81,18 @@ class Asked:
     def _rollback(self, table: TableActor) -> Iterator[Work]:
         """Undo rewrites that the operator asks to be undone."""
         if self._context.state.rollback(table.table) != table.state.requests.rollback:
-            yield table.follow_rollback
+            yield partial(follow_rollback, table)
 
     def _regime(self, table: TableActor) -> Iterator[Work]:
         """Rewrite a table whose columns are to be found in another way."""
         if self._context.state.regime(table.table) != table.state.requests.regime:
-            yield table.follow_regime
+            yield partial(follow_regime, table)
 
     def _resyncs(self, table: TableActor) -> Iterator[Work]:
         """Write down what the connector says of the rows that it is to read again."""
         asked = self._context.notifications.follow(self._context.state, table.table)
         if table.is_behind(asked):
-            yield partial(table.follow_resyncs, asked)
+            yield partial(_follow_resyncs, table, asked)
 
     def _evidence(self, table: TableActor) -> Iterator[Work]:
         """Write down since when the evidence tells of a table; a gap that tables share is in the log once."""
@@ -103,8 +106,8 @@ class Asked:
 
     def _decisions(self, table: TableActor) -> Iterator[Work]:
         """Take up what was decided, and let a table go on that stopped for it."""
-        if table.is_decided:
-            yield table.go_on_if_decided
+        if _is_decided(table):
+            yield partial(follow_decisions, table)
 
     def _joins(self, table: TableActor) -> Iterator[Work]:
         """Carry out what the operator said of columns after the fact."""
@@ -113,6 +116,64 @@ class Asked:
                 yield partial(self._join, table, join)
 
     def _join(self, table: TableActor, join: Join) -> None:
-        if table.join_columns(join):
+        if follow_join(table, join):
             self._joined.add(replace(join, after=0))
             table.recovered()
+
+
+def follow_rollback(table: TableActor) -> None:
+    """Undo a rewrite if the operator asks for it, and go on if no longer."""
+    asked = table.context.state.rollback(table.table)
+    if asked == table.state.requests.rollback:
+        return
+    table.go_on()
+    get_logger().info("table goes on" if asked is None else "table rolled back", table=str(table.table))
+
+
+def follow_regime(table: TableActor) -> None:
+    """Rewrite the target in the configured regime if the operator asks for it by now, and go on."""
+    if table.context.state.regime(table.table) != table.state.requests.regime:
+        table.go_on()
+
+
+def _is_decided(table: TableActor) -> bool:
+    """Whether the operator decided something since the table was looked at."""
+    return table.context.state.decisions(table.table) != table.route.decisions
+
+
+def follow_decisions(table: TableActor) -> None:
+    """Let a stopped table try again if the operator decided something since; another one takes note."""
+    if not _is_decided(table):
+        return
+    if table.state.stop is None:
+        _take_note(table)
+        return
+    table.go_on()
+    if table.state.stop is None:
+        get_logger().info("table goes on", table=str(table.table), reason="the operator decided")
+
+
+def _take_note(table: TableActor) -> None:
+    """Take up what was said of columns that were kept; where it stands in the history is part of it."""
+    store, history = table.context.state, table.state.history
+    head = 0 if history is None else history.head.number
+    for item in store.decisions(table.table):
+        if item not in table.route.decisions and item.after is not None and item.after < head:
+            store.decide(replace(item, after=head))
+    table.become(replace(table.state, route=replace(table.route, decisions=store.decisions(table.table))))
+
+
+def follow_join(table: TableActor, join: Join) -> bool:
+    """Carry out what the operator said after the fact; return whether it is done. A stopped table then goes on."""
+    table.reload_after_failure()
+    done = table.run(join_columns, Seen(join=join)).done
+    if done and table.state.stop is not None:
+        table.go_on()
+    table.report()
+    return done
+
+
+def _follow_resyncs(table: TableActor, resyncs: tuple[Resync, ...]) -> None:
+    """Take note of what the operator asked to be read again, and how far it has come."""
+    table.become(table.state.with_resyncs(resyncs))
+    table.report()

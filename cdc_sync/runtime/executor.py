@@ -9,7 +9,6 @@ from typing import TypeAlias
 from structlog import get_logger
 from typing_extensions import assert_never
 
-from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable
 from cdc_sync.core.migration.target_state import TargetState
@@ -19,10 +18,10 @@ from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.planning.truncation import progress_behind
+from cdc_sync.core.table import fold
 from cdc_sync.core.table.ending import arrival
 from cdc_sync.core.table.loading import LOOK_EVERY, look_at_columns
 from cdc_sync.core.table.migrating import columns_since
-from cdc_sync.core.table.questions import Exists, KeyClash, PlanOf, RoomFor, TargetNow
 from cdc_sync.core.table.seen import Loaded, Seen
 from cdc_sync.core.table.state import TableState
 from cdc_sync.core.table.transitions import (
@@ -76,9 +75,9 @@ class Executor:
             case Record():
                 return self._record(state, seen, step)
             case Migrate():
-                return self._migrate(state, step), _changed(seen)
+                return self._migrate(state, step), fold.changed(seen)
             case WriteRange():
-                return self._write_range(state, seen, step), _changed(seen.behind(step.ranges))
+                return self._write_range(state, seen, step), fold.changed(seen.behind(step.ranges))
             case TruncateTarget():
                 return self._truncate(state, step), replace(seen, over=True)
             case ReadRest(ranges=ranges, stretches=stretches):
@@ -106,18 +105,15 @@ class Executor:
                 raise HistoryError(
                     f"Cannot record the schema of {state.table}: another writer keeps recording versions; {_ONE_JOB}"
                 ) from None
-            known = replace(state, history=self._context.history.find(state.table))
-            return known, replace(seen, facts=seen.facts.without(PlanOf, RoomFor), races=seen.races + 1)
-        if step.versions:
-            former = state.history.versions if state.history else ()
-            state = replace(state, history=History(table=state.table, versions=(*former, *step.versions)))
+            return replace(state, history=self._context.history.find(state.table)), fold.raced(seen)
+        state = fold.recorded(state, step)
         for version in step.versions:
             self._say_recorded(version)
             if version.renamed_to is not None:  # a replay; a run does it with the target
                 self._record_arrival(self._arrival(state, version))
         if step.stop is None:
             state = settled(self._context, state, seen.stretches)
-        return state.warned(*step.warnings), replace(seen, recorded=True, stop=step.stop)
+        return state, replace(seen, recorded=True, stop=step.stop)
 
     def _arrival(self, state: TableState, end: Version) -> Version | None:
         assert end.renamed_to is not None
@@ -152,13 +148,7 @@ class Executor:
         except ShareRefused as refused:
             return state.stopped(Pause(reason=refused.reason, remedy=refused.remedy, at=str(head.kafka)))
         get_logger().info("target migrated", table=str(state.table), version=head.number)
-        found = target.state(name)
-        view = replace(state.target, stamped=head.number)
-        if found is not None and found.columns is not None:
-            view = replace(view, columns=found.columns)
-        if state.route.partition_by is not None:
-            view = view.divided_as(found)  # columns may have taken parts of it
-        return replace(state, target=view, progress=step.progress if state.progress is not None else None)
+        return fold.migrated(state, step, target.state(name))
 
     def _keep_unconverted(self, state: TableState, steps: Migration) -> TableState:
         """Write down what a rewrite has no place for, before it is carried out; done again it is the same."""
@@ -223,7 +213,8 @@ class Executor:
         return state if found is None else look_at_columns(state, found)
 
     def _behind(self, state: TableState, plan: WritePlan, outcome: Outcome) -> TableState:
-        hints, journal, rows = state.hints, state.journal, state.target.rows
+        assert outcome.progress is not None
+        hints, journal = state.hints, state.journal
         failures = hints.appends_failed + (1 if outcome.tried_append else 0)
         doubts = self._context.state.doubts(state.table) if outcome.in_doubt else journal.doubts
         journal = replace(
@@ -239,10 +230,8 @@ class Executor:
             ),
         )
         return replace(
-            state,
+            fold.written(state, plan.ranges, outcome.progress),
             stop=outcome.stop or state.stop,
-            progress=outcome.progress,
-            target=replace(state.target, rows=None if rows is None else rows + sum(it.size for it in plan.ranges)),
             hints=replace(
                 hints,
                 appends_failed=0 if outcome.appended else failures,
@@ -258,17 +247,11 @@ class Executor:
         progress = progress_behind(state.progress, step.truncated, step.version, topic_ids)
         self._context.target.truncate(state.route.target, progress, state.progress)
         get_logger().info("target emptied", table=str(state.table), why=step.why, at=str(step.at))
-        return replace(
-            state,
-            progress=progress,
-            cursor=replace(state.cursor, passed={}),  # partitions may have to be read again
-            hints=replace(state.hints, current=frozenset()),  # the target may not have the head's columns yet
-        )
+        return fold.emptied(state, progress)
 
     def _end(self, state: TableState, end: Version) -> TableState:
         self._append(end)
-        assert state.history is not None
-        return replace(state, history=state.history.extended(end), wait=None)
+        return fold.ended(state, end)
 
     def _release(self, state: TableState, step: ReleaseTarget) -> TableState:
         """Drop or rename the target of a recorded end."""
@@ -279,35 +262,18 @@ class Executor:
         else:
             target.drop(name)
         get_logger().info("target let go", table=str(state.table), how=end.dropped, at=str(end.position))
-        former = state.progress
-        offsets = {} if former is None else former.offsets
-        places = {(topic, number): at for topic, found in offsets.items() for number, at in found.items()}
-        unread = {topic: dict(partitions) for topic, partitions in offsets.items()}
-        return replace(
-            state,
-            progress=begun_behind(end, end.number, former),
-            target=replace(state.target, stamped=None),
-            cursor=replace(state.cursor.passing(places), unread=unread),
-            hints=replace(state.hints, current=frozenset()),
-        )
+        return fold.released(state, step)
 
     def _divide(self, state: TableState, step: DivideTarget) -> TableState:
         self._context.target.migrate(state.route.target, step.steps, step.progress)
         get_logger().info("target partitioned", table=str(state.table), by=str(step.wanted))
-        return replace(state, target=replace(state.target, partitioning=step.wanted, partition_by=str(step.wanted)))
+        return fold.divided(state, step.wanted)
 
     def _record_join(self, state: TableState, step: RecordJoin) -> TableState:
-        assert state.history is not None
         self._context.state.declare(step.join)
         self._context.history.append(step.version)
         self._say_recorded(step.version)
-        about = f"{step.join.old!r} and {step.join.new!r}"
-        warnings = tuple(text for text in state.journal.warnings if about not in text)
-        return replace(
-            state,
-            history=state.history.extended(step.version),
-            journal=replace(state.journal, warnings=warnings),
-        )
+        return fold.joined(state, step)
 
     def _forget_join(self, state: TableState, step: ForgetJoin) -> TableState:
         self._context.state.withdraw(step.join)
@@ -355,8 +321,3 @@ class Executor:
         # Last, for until then the stamp may be of the old name's history.
         self._context.target.mark(state.route.target, progress, found.progress)
         get_logger().info("target came under a new name", table=str(state.table), version=version.number)
-
-
-def _changed(seen: Seen) -> Seen:
-    """Return what is still known behind a change of the target."""
-    return replace(seen, facts=seen.facts.without(TargetNow, Exists, KeyClash))

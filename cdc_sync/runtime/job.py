@@ -20,8 +20,16 @@ from cdc_sync.config import Config
 from cdc_sync.config.sources import Evidence
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.table.dividing import is_to_be_divided
 from cdc_sync.errors import CdcSyncError, TransientError
 from cdc_sync.runtime.actor import TableActor
+from cdc_sync.runtime.between_batches import (
+    follow_drop,
+    follow_partitioning,
+    is_tired_of_waiting,
+    is_told_dropped,
+    take_over,
+)
 from cdc_sync.runtime.commands import Asked
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.executor import Executor
@@ -161,8 +169,8 @@ class SyncJob:
     def follow_partitionings(self) -> None:
         """Partition targets as configured that are not, between two batches."""
         for table in self.tables.all():
-            if table.is_to_be_divided:
-                self._elsewhere(table, table.follow_partitioning)
+            if is_to_be_divided(table.state):
+                self._elsewhere(table, partial(follow_partitioning, table))
 
     def maintain(self) -> None:
         """Maintain the table whose turn it is, if it is any's, between two batches and when nothing runs."""
@@ -191,8 +199,8 @@ class SyncJob:
             get_logger().warning("evidence is not there, asked again", error=str(error))
             return False
         for table in self.tables.all():
-            if table.is_told_dropped:
-                self._elsewhere(table, partial(table.follow_drop, self._looked_at()))
+            if is_told_dropped(table):
+                self._elsewhere(table, partial(follow_drop, table, self._looked_at()))
         has_come = self._follow_renames()
         if has_come:
             self._follow_drops()  # a table may only have passed under a name
@@ -206,14 +214,11 @@ class SyncJob:
             end = table.state.renamed_to
             found = None if end is None or end.renamed_to is None else self.tables.add(end.renamed_to, topics=())
             if end is not None and found is not None and (found.table not in tables or found.state.lacks(end)):
-                self._elsewhere(found, found.take_over)
+                self._elsewhere(found, partial(take_over, found))
                 has_come |= not found.state.lacks(end)
-            if (
-                table.state.waits_for is not None
-                and not self._is_seen(table.state.waits_for)
-                and table.is_tired_of_waiting()
-            ):
-                self._elsewhere(table, partial(table.go_on_without, table.state.waits_for))
+            other = table.state.waits_for
+            if other is not None and not self._is_seen(other) and is_tired_of_waiting(table):
+                self._elsewhere(table, partial(go_on_without, table, other))
         return has_come
 
     def _is_seen(self, table: TableId) -> bool:

@@ -19,6 +19,7 @@ from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.runtime.actor import TableActor
+from cdc_sync.runtime.between_batches import take_over
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.damaged_keys import MOST, beside, suspected
 from cdc_sync.runtime.observe import events_in, learn, reached_before, sample, survey_with
@@ -343,6 +344,8 @@ class TopicSync:
                 if any(item.start < starts[item.partition] for item in ranges):
                     return  # found just now, and it has older records: the next step begins at those
                 if table.state.stop is None and (ranges or stretches):
+                    if table.state.is_detached:
+                        take_over(table)
                     table.advance_surveyed(ranges, stretches)
                 if table.state.wait is not None or before:
                     self._failed.add(table.table)  # until the next batch

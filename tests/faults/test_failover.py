@@ -50,7 +50,8 @@ def test_a_failover_is_followed_and_marked(produce: Produce, pipeline: NewPipeli
         assert [mark.column for mark in status.needs_resync] == [ALL_ROWS, "num", "x"]
         assert commands.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS, "num", "x")
         job.catch_up()
-        sync.follow_resyncs(context.notifications.follow(context.state, sync.table))
+        sync.become(sync.state.with_resyncs(context.notifications.follow(context.state, sync.table)))
+        sync.report()
         (status,) = StateStore(config.pipeline.root).tables()
         assert status.needs_resync == ()
     shown = sorted((row["id"], row["v"], row["n"], row["num"], row["x"]) for row in rows)

@@ -98,10 +98,11 @@ class Seen:
         self, ranges: tuple[OffsetRange, ...], position: SourcePosition, kafka: KafkaPosition
     ) -> tuple[OffsetRange, ...]:
         """Cut some of the ranges where a change begins or a TRUNCATE stands, in every partition."""
-        shown = any(item.topic == kafka.topic for item in ranges)  # an evidence topic tells of a drop
-        elsewhere = position.parts and ranges and (len(ranges) > 1 or not shown)
+        place = kafka.topic, kafka.partition
+        # Its own place says nothing of other partitions, nor does an evidence topic, which tells of a drop.
+        elsewhere = position.parts and any((item.topic, item.partition) != place for item in ranges)
         cuts = self.facts.need(Cuts(position)) if elsewhere else {}
-        return narrowed(ranges, ends={**cuts, (kafka.topic, kafka.partition): kafka.offset})
+        return narrowed(ranges, ends={**cuts, place: kafka.offset})
 
     def behind(self, ranges: tuple[OffsetRange, ...]) -> Seen:
         """Return what is left behind ranges that were written."""
