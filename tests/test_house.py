@@ -9,11 +9,9 @@ from statistics import median
 
 PACKAGE = Path(__file__).parents[1] / "cdc_sync"
 LONG = {
-    "runtime/table/sync.py": 604,
     "storage/state.py": 531,
     "sources/kafka.py": 503,
     "spark/groups.py": 496,
-    "runtime/topic.py": 433,
     "api/commands.py": 421,
     "cli/app.py": 416,
     "targets/hudi/target.py": 409,

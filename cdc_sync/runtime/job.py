@@ -26,6 +26,7 @@ from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.between_batches import (
     follow_drop,
     follow_partitioning,
+    go_on_without,
     is_tired_of_waiting,
     is_told_dropped,
     take_over,

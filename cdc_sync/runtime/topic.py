@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from pyspark.sql import DataFrame
 from structlog import get_logger
 
-from cdc_sync.core.debezium.envelope import RecordKind
-from cdc_sync.core.debezium.schema_book import KnownSchema
-from cdc_sync.core.debezium.topics import is_topic_of
 from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
-from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.errors import CdcSyncError, RegistryUnavailable, TransientError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.between_batches import take_over
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.damaged_keys import MOST, beside, suspected
-from cdc_sync.runtime.observe import events_in, learn, reached_before, sample, survey_with
-from cdc_sync.runtime.quarantine import NOT_READABLE, set_aside, why_not
+from cdc_sync.runtime.observe import reached_before, survey_with
+from cdc_sync.runtime.other_records import OtherRecords
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.sources.kafka import Place
-from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
+from cdc_sync.spark.observe import Survey
 
-_STRANGERS = "an event of another table than the topic is named after, and kafka.bound_topics is set"
 _SHARED = Pause(
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",
     remedy="give each table a topic of its own, or do not flatten the events",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Keys:
-    """The stretches of a survey without those of damaged keys, and before which places tables are to stop."""
-
-    stretches: tuple[Stretch, ...]
-    ends: Mapping[TableId, Ends] = field(default_factory=dict)
 
 
 class TopicSync:
@@ -53,9 +37,14 @@ class TopicSync:
         # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
-        self.other: Counter[str] = Counter()
+        self._others = OtherRecords(context, topic)
         self.waiting: str | None = None
         """Why the topic stands although no table of it is paused; it is tried again. None if it does not."""
+
+    @property
+    def other(self) -> Mapping[str, int]:
+        """How many records carried no rows, by kind."""
+        return self._others.counts
 
     def advance(self, ends: Ends) -> None:
         """Bring every table of the topic that can go on to the ends, in steps of bounded size."""
@@ -212,9 +201,11 @@ class TopicSync:
         return True
 
     def _advance_surveyed(self, step: tuple[OffsetRange, ...], active: Sequence[TableActor]) -> None:
-        found = self._of_this_topic(step, self._survey(step, active))
-        self._account_others(step, found)
-        keys = self._look_at_keys(step, found.stretches)
+        accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
+        fresh = narrowed(step, starts=accounted)
+        found = self._others.without_strangers(fresh, self._survey(step, active))
+        self._others.account(fresh, found)
+        keys = self._others.without_damaged_keys(step, found.stretches, self._tables.of(self._topic))
         found = replace(found, stretches=keys.stretches)
         by_table: dict[TableId, list[Stretch]] = {}
         for stretch in found.stretches:
@@ -225,7 +216,7 @@ class TopicSync:
                 return  # the rest is read again
             table = self._tables.add(table_id, topics=(self._topic,))
             if table is None:
-                self.other["change of a table that no rule matches"] += 1
+                self._others.counts["change of a table that no rule matches"] += 1
                 continue
             if table.table in self._failed or not table.check_topic(self._topic):
                 continue
@@ -234,44 +225,6 @@ class TopicSync:
                 continue
             self._advance_table(table, step, by_table.get(table_id, []), keys.ends.get(table_id, {}))
         self._account(step)
-
-    def _of_this_topic(self, step: tuple[OffsetRange, ...], found: Survey) -> Survey:
-        """Set aside events of tables that the topic is not named after, where topics are bound; return the rest."""
-        bound, tables = self._context.config.kafka.bound_topics, {stretch.table for stretch in found.stretches}
-        others = {table for table in tables if bound and not is_topic_of(self._topic, table)}
-        records = self._unaccounted(step) if others else None
-        if records is not None:
-            reason = f"{_STRANGERS} ({', '.join(map(str, sorted(others)))})"
-            places = offsets_of(records, events_in(self._context, records), sorted(others))
-            set_aside(self._context, ((at, reason) for at in places))
-        return replace(found, stretches=tuple(item for item in found.stretches if item.table not in others))
-
-    def _look_at_keys(self, step: tuple[OffsetRange, ...], stretches: tuple[Stretch, ...]) -> _Keys:
-        """Set records aside whose key is damaged; those of which only the next one will tell are left for later."""
-        context, mine = self._context, self._tables.of(self._topic)
-        known = {stretch.digest: item for stretch in stretches if (item := context.book.get(stretch.digest))}
-        keyed = {table.table for table in mine if table.state.has_key}
-        declared = {table.table for table in mine if table.route.key is not None or table.route.append}
-        suspects = suspected(stretches, known, keyed, declared)
-        if not suspects:
-            return _Keys(stretches=stretches)
-        records = context.read(step)
-        tables = {stretch.digest: stretch.table for stretch in stretches}
-        found: dict[str, dict[KafkaPosition, bool | None]] = {}
-        for place, digest, _ in offsets_with_digests(records, events_in(context, records), sorted(suspects)):
-            around = beside(context, place, tables[digest])
-            if around is not None:
-                found.setdefault(digest, {})[place] = around.is_damage(digest)
-        damaged = {
-            digest: places for digest, places in found.items() if False not in places.values() and len(places) <= MOST
-        }
-        ends: dict[TableId, dict[tuple[str, int], int]] = {}
-        for digest, places in damaged.items():
-            set_aside(context, ((at, suspects[digest]) for at, is_damage in places.items() if is_damage))
-            for at in (at for at, is_damage in places.items() if is_damage is None):
-                ends.setdefault(tables[digest], {})[at.topic, at.partition] = at.offset
-        left = tuple(stretch for stretch in stretches if stretch.digest not in damaged or stretch.truncate)
-        return _Keys(stretches=left, ends=ends)
 
     def _is_shared(self, found: Survey, by_table: Mapping[TableId, Sequence[Stretch]]) -> bool:
         """Whether flattened events of several tables are mixed: a delete that is a key alone is then nobody's."""
@@ -363,56 +316,6 @@ class TopicSync:
     def _account(self, step: Sequence[OffsetRange]) -> None:
         for item in step:
             self._accounted[item.partition] = max(item.end, self._accounted.get(item.partition, 0))
-
-    def _account_others(self, step: tuple[OffsetRange, ...], found: Survey) -> None:
-        """Count what is no change of a table, and set aside what cannot be understood."""
-        # By schema text and whether the record is an event: one with a damaged payload has its neighbours' schema.
-        # None where records have nothing in common, so that each tells its own.
-        reasons: dict[tuple[str, bool], str | None] = {}
-        for item in found.others:
-            if not item.digest:
-                reasons["", False] = None
-                continue
-            reason = self._reason(item.digest, item.first, item.count)
-            if reason is None:
-                continue
-            reasons[item.digest, False] = reason
-        for stretch in found.stretches:
-            known = self._context.book.get(stretch.digest) or learn(self._context, stretch.kafka, stretch.digest)
-            if known.kind is not RecordKind.TABLE_CHANGE or known.broken is not None:
-                reasons[stretch.digest, True] = self._refusal(stretch.kafka, known) or known.broken or NOT_READABLE
-        if reasons:
-            self._set_aside(step, reasons)
-
-    def _reason(self, digest: str, first: KafkaPosition, count: int) -> str | None:
-        """Return why such records are set aside, None if they are known and carry no rows."""
-        known = learn(self._context, first, digest)
-        if known.broken is not None:
-            return self._refusal(first, known) or known.broken
-        if known.kind is RecordKind.TABLE_CHANGE:
-            return MALFORMED
-        if known.kind is RecordKind.UNKNOWN:
-            return self._refusal(first, known) or NOT_READABLE
-        self.other[known.kind.value] += count
-        return None
-
-    def _refusal(self, at: KafkaPosition, known: KnownSchema) -> str | None:
-        return why_not(self._context, sample(self._context, at), known)
-
-    def _set_aside(self, step: tuple[OffsetRange, ...], reasons: Mapping[tuple[str, bool], str | None]) -> None:
-        context = self._context
-        records = self._unaccounted(step)
-        if records is None:
-            return
-        found = offsets_with_digests(records, events_in(context, records), sorted({digest for digest, _ in reasons}))
-        mine = ((place, (digest, is_event)) for place, digest, is_event in found)
-        set_aside(context, ((place, reasons[which]) for place, which in mine if which in reasons))
-
-    def _unaccounted(self, step: tuple[OffsetRange, ...]) -> DataFrame | None:
-        """Return the records of a step that were not looked at before, None if all were."""
-        accounted = {(self._topic, partition): offset for partition, offset in self._accounted.items()}
-        fresh = narrowed(step, starts=accounted)
-        return self._context.read(fresh) if fresh else None
 
 
 def _existing(context: Context, ranges: tuple[OffsetRange, ...]) -> tuple[OffsetRange, ...]:
