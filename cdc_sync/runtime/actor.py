@@ -14,24 +14,21 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.core.lineage.coverage import Coverage
-from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.readers import has_logs, regime_of, why_not
 from cdc_sync.core.migration.routes import Route
-from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.incarnations import fall, reach
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.resync import Resync
-from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.advance import decide, must_rebuild
 from cdc_sync.core.table.checks import audited, failed, of_another_topic
 from cdc_sync.core.table.loading import take_up
 from cdc_sync.core.table.questions import HasAllEvents
 from cdc_sync.core.table.seen import Facts, Loaded, Seen
-from cdc_sync.core.table.state import Journal, TableState
-from cdc_sync.core.table.status import status, told, with_replaced_nulls
+from cdc_sync.core.table.state import TableState
+from cdc_sync.core.table.status import told, with_replaced_nulls
 from cdc_sync.core.table.transitions import (
     Ask,
     Become,
@@ -52,6 +49,7 @@ from cdc_sync.runtime.observe import moment_of
 from cdc_sync.runtime.observer import Observer
 from cdc_sync.runtime.range_schemas import converters_to
 from cdc_sync.runtime.reading import awaited, due, is_same_topic, with_all
+from cdc_sync.runtime.table_files import TableFiles
 from cdc_sync.targets.protocol import Target
 
 
@@ -77,11 +75,7 @@ class TableActor:
         self.observer = Observer(context)
         self._execute = executor(context)
         self._takes_known = takes_known
-        # As they are written down: what differs from it is written down anew.
-        self._status: TableStatus | None = None
-        self._doubts: tuple[Doubt, ...] = ()
-        self._columns: HeldColumns | None = None
-        self._remembered: object = None
+        self._files = TableFiles(context.state, route.table)
 
     @property
     def table(self) -> TableId:
@@ -106,10 +100,7 @@ class TableActor:
     @property
     def shows_other_evidence(self) -> bool:
         """Whether the status, as it was written last, says otherwise."""
-        if self.state.history is None:
-            return False
-        now, shown = self.coverage, self._status
-        return shown is None or (now.since, now.all_gaps) != (shown.evidence, shown.evidence_gaps)
+        return not self._files.shows(self.state, self.coverage)
 
     # What is said of it.
 
@@ -118,21 +109,12 @@ class TableActor:
         before, self.state = self.state, state
         for level, event, fields in told(before, state):
             getattr(get_logger(), level)(event, table=str(self.table), **fields)
-        if state.journal.doubts != self._doubts:
-            self._doubts = state.journal.doubts
-            self.context.state.save_doubts(self.table, self._doubts)
-        columns = state.target.columns
-        if columns is not None and columns != self._columns:
-            self._columns = columns
-            self.context.state.save_held_columns(self.table, columns)
+        self._files.keep(state)
 
     def report(self) -> None:
         """Write the table's status for `cdc-sync status`, if it says something else than the last one."""
         self.become(with_replaced_nulls(self.state))
-        now = status(self.state, self.coverage)
-        if now != self._status:
-            self.context.state.save(now)
-            self._status = now
+        self._files.report(self.state, self.coverage)
 
     def stop(self, pause: Pause) -> None:
         """Let the table wait for a decision."""
@@ -178,12 +160,13 @@ class TableActor:
             CdcSyncError: if either cannot be read, or the target was not made by this program.
         """
         context, table, name = self.context, self.table, self.route.target
-        self._load_journal()  # first, for the status of a table that cannot be read keeps it
+        # First, for the status of a table that cannot be read keeps it; and it is no news.
+        found, warnings = self._files.with_journal(self.state), self.state.journal.warnings
+        self.state = replace(found, journal=replace(found.journal, warnings=warnings))
+        self.become(found)  # only what is wrong with the files is news
         history = context.history.find(table)
         self.state = replace(self.state, history=history)
         self._note_began(())
-        # The held columns are read once: what another job does to them later is what is looked for.
-        self._columns = self._columns or context.state.held_columns(table)
         config = context.config.target
         wanted = self.route.capabilities.evolution
         regime = regime_of(config.format, config.table_properties, wanted, partitioned=True)
@@ -195,7 +178,7 @@ class TableActor:
             regime=context.state.regime(table),
             decisions=context.state.decisions(table),
             joins=context.state.joins(table),
-            columns=self._columns,
+            columns=self._files.columns,
             logs=has_logs(config.format, config.table_properties),
             unread_by=tuple((reader, reason) for reader, reason in reasons if reason),
             now=time.monotonic(),
@@ -214,36 +197,6 @@ class TableActor:
                     self.become(state)
         if self.state.stop is not None or self.state.requests.regime is not None:
             self.report()
-
-    def _load_journal(self) -> None:
-        """Take over what is written down of the table, which is no news."""
-        store, table = self.context.state, self.table
-        before, state = self._status_before(), self.state
-        journal = Journal(
-            warnings=state.journal.warnings,
-            counts={} if before is None else before.counts,
-            replaced_nulls={} if before is None else before.replaced_nulls,
-            doubts=store.doubts(table),
-        )
-        for found in store.unconverted(table):
-            journal = journal.with_unconverted(found)
-        known_before = {} if before is None else before.offsets
-        self._doubts = journal.doubts
-        self.state = replace(
-            state, is_read=False, journal=journal, cursor=replace(state.cursor, known_before=known_before)
-        )
-        self.become(self.state.with_resyncs(store.resyncs(table)))
-
-    def _status_before(self) -> TableStatus | None:
-        """Return what the last run said; what cannot be read begins anew, for all but counts is kept elsewhere."""
-        try:
-            self._status = self.context.state.load(self.table)
-        except HistoryError as error:
-            aside = self.context.state.set_status_aside(self.table)
-            said = f"{error}; its counts begin anew, the file is kept as {aside}"
-            self.become(self.state.warned(said))
-            self._status = None
-        return self._status
 
     def reload_after_failure(self) -> None:
         """Read history and target again if the last attempt failed: its commit may have happened all the same."""
@@ -304,14 +257,7 @@ class TableActor:
 
     def remember_passed(self) -> None:
         """Keep what the table has only passed, for a process that finds it gone from the topic."""
-        progress = self.state.progress
-        if progress is None:
-            return
-        places = self.state.passed_of_topics
-        passed = {place: at for place, at in places.items() if at > (progress.next_offset(*place) or 0)}
-        if passed and self._remembered != (progress, passed):
-            self.context.state.save_passed(self.table, progress.to_text(), passed)
-            self._remembered = progress, passed
+        self._files.remember_passed(self.state)
 
     @property
     def cuts(self) -> tuple[SourcePosition, ...]:
@@ -320,10 +266,11 @@ class TableActor:
 
     def is_behind(self, resyncs: tuple[Resync, ...]) -> bool:
         """Whether what was asked to be read again, or how far that has come, is not in the status yet."""
+        shown = self._files.status
         if resyncs != self.state.journal.resyncs:
             return True
         # Without any, marks change by writes alone, which save the status.
-        return bool(resyncs) and (self._status is None or self.state.marks != self._status.needs_resync)
+        return bool(resyncs) and (shown is None or self.state.marks != shown.needs_resync)
 
     @property
     def must_rebuild_history(self) -> bool:

@@ -26,7 +26,7 @@ def test_a_restart_forgets_neither_the_warning_nor_the_mark(tmp_path: Path) -> N
 
     def status(noted: dict[int, int] | None) -> tuple[list[str], list[str]]:
         actor = actor_of(route, state=state)
-        actor._load_journal()
+        actor.state = actor._files.with_journal(actor.state)
         known = replace(actor.state, history=history)
         if noted is not None:
             known = replace(known, journal=replace(known.journal, replaced_nulls=noted))
@@ -52,7 +52,7 @@ def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_r
 
     def status(*told: Unlogged) -> list[str]:
         actor = actor_of(route, state=state)
-        actor._load_journal()
+        actor.state = actor._files.with_journal(actor.state)
         progress = Progress(version=1, offsets={"t": {0: 9}})
         actor.become(audited(replace(actor.state, history=history, progress=progress), told))
         actor.report()
