@@ -77,7 +77,7 @@ class Executor:
             case Migrate():
                 return self._migrate(state, step), fold.changed(seen)
             case WriteRange():
-                return self._write_range(state, seen, step), fold.changed(seen.behind(step.ranges))
+                return self._write_range(state, seen, step)
             case TruncateTarget():
                 return self._truncate(state, step), replace(seen, over=True)
             case ReadRest(ranges=ranges, stretches=stretches):
@@ -162,14 +162,14 @@ class Executor:
                 get_logger().warning("values have no place", table=str(state.table), columns=dict(found.counts))
         return state
 
-    def _write_range(self, state: TableState, seen: Seen, step: WriteRange) -> TableState:
+    def _write_range(self, state: TableState, seen: Seen, step: WriteRange) -> Made:
         state, converters = converters_of(self._context, state, step.history, step.ranges, seen.stretches)
         if not converters:
-            return state  # nothing of the table is in them
+            return state, seen.behind(step.ranges)  # nothing of the table is in them
         written = self.write(state, step, converters, exact=True)
         if written is None:
             raise TargetError(f"Cannot write {state.route.target}: its ranges hold what a survey of them did not show")
-        return written
+        return written, fold.behind_write(written, seen, step.ranges)
 
     def write(
         self, state: TableState, step: WriteRange, converters: tuple[Converter, ...], *, exact: bool

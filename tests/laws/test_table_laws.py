@@ -66,6 +66,19 @@ def test_a_process_may_end_before_and_behind_every_effect(
     assert by_text(target_rows(dying)) == by_text(target_rows(lasting))
 
 
+@law
+@given(lives, st.integers(1, 3), steps, st.integers(0, 2**32))
+def test_a_write_may_end_before_its_range_does(life: Life, partitions: int, numbers: list[int], seed: int) -> None:
+    """What is left of a range comes with the next run."""
+    flush(life)
+    random = Random(seed)
+    whole, parts = World.of(life, partitions), World.of(life, partitions, ends_early=partial(_dies, random))
+    whole.run(numbers)
+    parts.run(numbers)
+    assert outcome(parts) == outcome(whole)
+    assert by_text(target_rows(parts)) == by_text(target_rows(whole))
+
+
 def test_the_processes_that_end_do_so_at_every_effect_that_is_generated() -> None:
     """Unless each effect is met by a death, the law above says little."""
     found: Counter[str] = Counter()

@@ -89,6 +89,8 @@ class World:
     order: list[Event]
     """All events as the producer wrote them."""
     dies: Callable[[], bool] = never
+    ends_early: Callable[[], bool] = never
+    """Whether a write ends before its range does, as where another partition has to be read first."""
     route: Route = ROUTE
     there: int = 0
     """How many of them were produced."""
@@ -100,10 +102,12 @@ class World:
     deaths: int = 0
 
     @staticmethod
-    def of(life: Life, partitions: int, dies: Callable[[], bool] = never) -> World:
+    def of(
+        life: Life, partitions: int, dies: Callable[[], bool] = never, ends_early: Callable[[], bool] = never
+    ) -> World:
         laid = topic(life.records, partitions)
         order = sorted((event for events in laid for event in events), key=lambda event: event.source.lsn or 0)
-        return World(partitions=laid, order=order, dies=dies)
+        return World(partitions=laid, order=order, dies=dies, ends_early=ends_early)
 
     def __post_init__(self) -> None:
         self.state = TableState(route=self.route)
@@ -268,9 +272,14 @@ class World:
                 self._migrate(step)
                 return self._alive(fold.migrated(self.state, step, None)), fold.changed(seen)
             case WriteRange(ranges=ranges, history=history):
-                progress = self._write(seen, ranges, history)
-                state = self.state if progress is None else fold.written(self.state, ranges, progress)
-                return self._alive(state), fold.changed(seen.behind(ranges))
+                fewer = ranges
+                if self.ends_early():
+                    fewer = tuple(replace(item, end=item.end - (item.size > 1 or len(ranges) > 1)) for item in ranges)
+                progress = self._write(seen, fewer, history)
+                if progress is None:
+                    return self._alive(self.state), seen.behind(ranges)
+                state = self._alive(fold.written(self.state, fewer, progress))
+                return state, fold.behind_write(state, seen, ranges)
             case TruncateTarget(truncated=truncated, version=version):
                 target = self._held()
                 before = self.state.progress

@@ -57,6 +57,21 @@ def written(state: TableState, ranges: tuple[OffsetRange, ...], progress: Progre
     return replace(state, target=view, progress=progress)
 
 
+def behind_write(state: TableState, seen: Seen, ranges: tuple[OffsetRange, ...]) -> Seen:
+    """What is left behind a write; where it had to end before the ranges do, the next run looks anew from there.
+
+    Args:
+        state: behind the write.
+        seen: before it.
+        ranges: that were to be written.
+    """
+    reached = state.progress
+    is_whole = reached is not None and all(
+        (reached.next_offset(item.topic, item.partition) or 0) >= item.end for item in ranges
+    )
+    return changed(replace(seen.behind(ranges), over=not is_whole))
+
+
 def emptied(state: TableState, progress: Progress) -> TableState:
     """The target holds no row; partitions may have to be read again, and it may not have the head's columns yet."""
     return replace(
