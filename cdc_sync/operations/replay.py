@@ -13,6 +13,7 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.actor import TableActor
+from cdc_sync.runtime.between_batches import go_on_without
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.observe import reached_before, survey_with
 from cdc_sync.runtime.tables import Tables
