@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, model_validator
 
 from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
-from cdc_sync.config.routes import check_rules, evolution_of, policy_of, readers_of
+from cdc_sync.config.rules import check_rules, evolution_of, policy_of, readers_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
