@@ -32,7 +32,7 @@ from cdc_sync.operations.verify.report import Verified
 from cdc_sync.operations.verify.text import lines
 from cdc_sync.runtime.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.sources.databases.postgres import CaptureResult
-from cdc_sync.storage.state import QuarantineCount
+from cdc_sync.storage.quarantine import QuarantineCount
 
 _WIDTH = 200
 """Columns of text that does not go to a terminal: enough that a line of a report stays one line."""

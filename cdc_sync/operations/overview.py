@@ -13,7 +13,8 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import CdcSyncError
 from cdc_sync.sources.connectors import SourceLine, of_connect, of_heartbeats
-from cdc_sync.storage.state import QuarantineCount, StateStore
+from cdc_sync.storage.quarantine import QuarantineCount
+from cdc_sync.storage.state import StateStore
 
 if TYPE_CHECKING:
     from cdc_sync.sources.kafka import KafkaClient
@@ -59,7 +60,7 @@ def overview(config: Config, store: StateStore) -> Status:
     return Status(
         pipeline=config.pipeline.name,
         tables=tuple(_line(status, lags.get(status.table), unfollowed[status.table]) for status in statuses),
-        quarantine=store.quarantine_counts(),
+        quarantine=store.quarantine.counts(),
         kafka_problem=problem,
         sources=_sources(config),
     )

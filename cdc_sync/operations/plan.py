@@ -86,7 +86,7 @@ def preview(config: Config) -> Plan:
                 mine = [topic for topic in topics if table in job.tables.of(topic)]
                 offsets = lag(_read_so_far(drafted_target, table, context, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
-            aside = context.state.quarantine_counts()
+            aside = context.state.quarantine.counts()
             return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside, problem=problem)
     finally:
         spark.stop()

@@ -17,7 +17,7 @@ from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.kafka import Record
 from cdc_sync.sources.samples import read_sample
-from cdc_sync.storage.state import QuarantinedRecord
+from cdc_sync.storage.quarantine import QuarantinedRecord
 
 NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
 _AT_ONCE = 500
@@ -40,7 +40,7 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
                 records[at] = found_record
         told = ((place, reason, records.get(place)) for place, reason in chunk)
         kept = [record for item in told if (record := _kept(context, *item)) is not None]
-        context.state.quarantine(kept)
+        context.state.quarantine.add(kept)
         if kept:
             get_logger().warning("records set aside", topic=kept[0].topic, count=len(kept), reason=kept[0].reason)
 

@@ -13,7 +13,7 @@ from cdc_sync.core.planning.explain import ExplainedStep
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.errors import RefusedError, TransientError
-from cdc_sync.storage.state import QuarantineCount
+from cdc_sync.storage.quarantine import QuarantineCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

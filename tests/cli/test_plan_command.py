@@ -13,7 +13,7 @@ from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.explain import ExplainedStep
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.runtime.reports import Plan, PlannedTable, VersionLine
-from cdc_sync.storage.state import QuarantineCount
+from cdc_sync.storage.quarantine import QuarantineCount
 from tests.cli.runner import CommandLine
 
 VERSION = VersionLine(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import Mark, Resync
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError, TransientError
-from cdc_sync.storage.state import QuarantineCount, QuarantinedRecord, StateStore
+from cdc_sync.storage.quarantine import QuarantineCount, QuarantinedRecord
+from cdc_sync.storage.state import StateStore
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
 PAUSED = TableStatus(
@@ -101,17 +101,6 @@ def test_the_wish_for_another_regime_is_kept_until_it_is_withdrawn(tmp_path: Pat
         assert (store.regime(ORDERS), ORDERS in store.tables_with("regimes")) == (None, False)
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"table": {}, "evolution": "on_read"}'])
-def test_a_damaged_wish_for_another_regime_says_so(tmp_path: Path, text: str) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    store.ask_regime(RegimeAsked(table=ORDERS, evolution="on_read"))
-    (path,) = (tmp_path / "regimes").iterdir()
-    for damaged in (text, path.read_text().replace("on_read", "by_colour")):
-        path.write_text(damaged)
-        with pytest.raises(HistoryError, match=r"Cannot read .*regimes/"):
-            store.regime(ORDERS)
-
-
 @pytest.mark.parametrize(
     "table",
     [
@@ -144,7 +133,7 @@ def test_reading_a_pipeline_that_never_ran_makes_no_folder(tmp_path: Path) -> No
 
     assert store.tables() == ()
     assert store.load(ORDERS) is None
-    assert store.quarantine_counts() == ()
+    assert store.quarantine.counts() == ()
     assert not (tmp_path / "none").exists()
 
 
@@ -193,51 +182,41 @@ def test_a_damaged_status_is_kept_where_the_next_one_does_not_overwrite_it(tmp_p
     assert store.tables() == (PAUSED,)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 2, "at": 1}', '{"format": 1, "at": "x"}'])
-def test_a_damaged_time_of_maintenance_is_as_none(tmp_path: Path, text: str) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    store.save_maintained(ORDERS, 12.5)
-    assert store.maintained(ORDERS) == 12.5
-    (tmp_path / "maintained" / "shop.inv.orders.json").write_text(text)
-
-    assert store.maintained(ORDERS) is None
-
-
 def test_quarantined_records_are_kept_whole(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
     records = (record(4), record(7, value=b"{}"))
 
-    store.quarantine(records)
+    store.quarantine.add(records)
 
-    assert tuple(store.quarantined()) == records
+    assert tuple(store.quarantine.records()) == records
     assert (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").exists()
 
 
 def test_setting_the_same_records_aside_again_changes_nothing(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
 
-    store.quarantine((record(4), record(7)))
-    store.quarantine((record(4), record(7)))
+    store.quarantine.add((record(4), record(7)))
+    store.quarantine.add((record(4), record(7)))
 
-    assert tuple(store.quarantined()) == (record(4), record(7))
+    assert tuple(store.quarantine.records()) == (record(4), record(7))
 
 
 def test_a_shorter_repeated_batch_loses_no_record(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
 
-    store.quarantine((record(4), record(7)))
-    store.quarantine((record(4),))
+    store.quarantine.add((record(4), record(7)))
+    store.quarantine.add((record(4),))
 
-    assert tuple(store.quarantined()) == (record(4), record(7))
+    assert tuple(store.quarantine.records()) == (record(4), record(7))
 
 
 def test_records_are_counted_once_by_topic_and_reason(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
 
-    store.quarantine((record(4), record(7), record(4, partition=1)))
-    store.quarantine((record(7), record(8, reason="value does not fit")))
+    store.quarantine.add((record(4), record(7), record(4, partition=1)))
+    store.quarantine.add((record(7), record(8, reason="value does not fit")))
 
-    assert store.quarantine_counts() == (
+    assert store.quarantine.counts() == (
         QuarantineCount(topic="shop.inv.orders", reason="not Debezium", records=3),
         QuarantineCount(topic="shop.inv.orders", reason="value does not fit", records=1),
     )
@@ -247,10 +226,10 @@ def test_a_reason_may_hold_any_character(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
     odd = record(4, reason="line\u2028separator\n\x85")
 
-    store.quarantine((odd,))
-    store.quarantine((odd,))
+    store.quarantine.add((odd,))
+    store.quarantine.add((odd,))
 
-    assert tuple(store.quarantined()) == (odd,)
+    assert tuple(store.quarantine.records()) == (odd,)
 
 
 def test_a_store_that_cannot_be_used_is_a_failure_that_may_pass(tmp_path: Path) -> None:
@@ -262,12 +241,12 @@ def test_a_store_that_cannot_be_used_is_a_failure_that_may_pass(tmp_path: Path) 
 
 def test_a_damaged_quarantine_names_the_line(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
-    store.quarantine((record(4),))
+    store.quarantine.add((record(4),))
     with (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").open("a") as file:
         file.write("{}\n")
 
     with pytest.raises(HistoryError, match=r"Cannot read quarantined record quarantine/.*/4\.jsonl:2"):
-        store.quarantine_counts()
+        store.quarantine.counts()
 
 
 def test_what_a_rewrite_had_no_place_for_is_kept_once(tmp_path: Path) -> None:
@@ -301,14 +280,3 @@ def test_what_a_table_passed_is_kept_for_the_marker_it_had(tmp_path: Path) -> No
     assert store.passed(ORDERS, "marker") == places
     assert store.passed(ORDERS, "another") == {}
     assert store.passed(replace(ORDERS, table="o"), "marker") == {}
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 1, "offsets": {"t": {"x": 1}}}'])
-def test_a_damaged_file_of_what_was_passed_says_what_to_do(tmp_path: Path, text: str) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    store.save_passed(ORDERS, "marker", {})
-    (file,) = (tmp_path / "passed").iterdir()
-    file.write_text(text.replace('"format": 1', f'"format": 1, "marker": "{hashlib.sha256(b"marker").hexdigest()}"'))
-
-    with pytest.raises(HistoryError, match=r"passed/shop\.inv\.orders\.json"):
-        store.passed(ORDERS, "marker")

@@ -11,7 +11,8 @@ from confluent_kafka import Producer
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import Mark
 from cdc_sync.core.planning.status import TableStatus
-from cdc_sync.storage.state import QuarantinedRecord, StateStore
+from cdc_sync.storage.quarantine import QuarantinedRecord
+from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
 
 RUNNING = TableStatus(
@@ -40,7 +41,7 @@ def fill(config: Path) -> None:
     store = StateStore(f"{config.parent}/state/inventory", create=True)
     store.save(RUNNING)
     store.save(PAUSED)
-    store.quarantine(
+    store.quarantine.add(
         QuarantinedRecord(
             topic="shop.inv.orders", partition=0, offset=offset, timestamp=None, reason="broken", key=None, value=b""
         )

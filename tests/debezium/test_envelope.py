@@ -175,7 +175,7 @@ def test_an_event_schema_has_the_columns_of_after_and_the_key_in_key_order() -> 
     assert schema.key == ("amount", "id")
     assert schema.columns[1].comment == "in euro"
     assert schema.record_key == schema.key
-    assert (schema.envelope_name, schema.connector) == ("s.t.Envelope", "postgresql")
+    assert schema.connector == "postgresql"
     assert event_schema(envelope_schema("s.t", [ID]), None).key == ()
 
 

@@ -37,9 +37,7 @@ _COLUMNS = (
     column("s", struct("p", column("x", TEXT))),
     column("big", decimal(65, 30)),
 )
-SCHEMA = EventSchema(
-    columns=tuple(map(wire_column, _COLUMNS)), key=("id",), record_key=("id",), envelope_name="t.Envelope"
-)
+SCHEMA = EventSchema(columns=tuple(map(wire_column, _COLUMNS)), key=("id",), record_key=("id",))
 
 
 def said(**row: object) -> str | None:
@@ -103,7 +101,7 @@ def test_every_kind_of_value_is_told_from_others(
     name: str, schema: ConnectSchema, fits: object, others: list[tuple[object, str]]
 ) -> None:
     columns = (wire_column(column("id", INT32, optional=False)), wire_column(column(name, schema)))
-    known = EventSchema(columns=columns, key=("id",), record_key=("id",), envelope_name="t.Envelope")
+    known = EventSchema(columns=columns, key=("id",), record_key=("id",))
     assert misfit({"op": "c", "after": {"id": 1, name: fits}}, known, None) is None
     for value, part in others:
         assert part in (misfit({"op": "c", "after": {"id": 1, name: value}}, known, None) or "")

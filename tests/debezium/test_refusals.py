@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.debezium import refusals
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.refusals import Configured, NotATable, is_tombstone, why_not_a_table
+from cdc_sync.core.debezium.refusals import Configured, NotATable, why_not_a_table
 from cdc_sync.testing import INT32, JSON, TEXT, column, envelope_schema, heartbeat, message, struct
 from tests.debezium.data import captured
 
@@ -137,20 +137,6 @@ def test_a_value_is_recognised_by_its_schema_whatever_its_bytes(
     schema: ConnectSchema, expected: NotATable | None
 ) -> None:
     assert why_not_a_table(b"\x00\x00\x00\x00\x07\x02", schema=schema) == expected
-
-
-@pytest.mark.parametrize(
-    "value", [None, b'{"schema":null,"payload":null}', b' { "payload" : null, "schema" : {"type":"struct"} }\n']
-)
-def test_a_null_is_a_tombstone_in_every_wrapping(value: bytes | None) -> None:
-    assert is_tombstone(value)
-
-
-@pytest.mark.parametrize(
-    "value", [b"", b"null", b'{"payload":null}', b'{"schema":null,"payload":{}}', b'{"schema":1,"x":"payload":null}']
-)
-def test_nothing_else_is_a_tombstone(value: bytes) -> None:
-    assert not is_tombstone(value)
 
 
 def test_a_wrapped_tombstone_is_not_refused() -> None:

@@ -21,7 +21,7 @@ POINT = struct("io.debezium.data.geometry.Point", column("x", FLOAT64), column("
 def _schema(type_: ConnectSchema, connector: str | None, source: str = "") -> EventSchema:
     parameters = {"__debezium.source.column.type": source} if source else {}
     found = wire_column(replace(column("a", type_), parameters=parameters))
-    return EventSchema(columns=(found,), key=(), record_key=(), envelope_name="e", connector=connector)
+    return EventSchema(columns=(found,), key=(), record_key=(), connector=connector)
 
 
 def _in_doubt(type_: ConnectSchema, connector: str | None = "postgresql", source: str = "") -> bool:

@@ -23,7 +23,6 @@ from cdc_sync.core.lineage.catalogue import (
 from cdc_sync.core.lineage.laying import possible_tokens
 from cdc_sync.core.migration.routes import LeftOut
 from cdc_sync.core.model.positions import Commit, TableId
-from cdc_sync.sources.databases.catalogue_sql import sqlserver_reading
 
 TABLE = TableId(database="shop", schema="public", table="orders")
 OLD = Stamp(xid=10, at=0)
@@ -172,16 +171,6 @@ def test_an_event_is_behind_what_was_committed_clearly_before_it(
     stamp: Stamp | None, commit: Commit | None, snapshot: bool, expected: bool
 ) -> None:
     assert Moment(lsn=1, commit=commit, snapshot=snapshot).is_behind(stamp) is expected
-
-
-def test_rows_of_sql_servers_catalogue_are_read() -> None:
-    server = sqlserver_reading(TABLE, 5, 6, [(77, 4, 1, "id", "int"), (77, 4, 4, "b", "nvarchar")])
-    assert server is not None
-    assert (server.relid, server.highest) == (77, 4)
-    assert [item.number for item in server.attributes if item.dropped] == [2, 3]
-    assert sqlserver_reading(TABLE, 5, 6, []) is None
-    renamed = replace(server, attributes=(*server.attributes[:3], replace(server.attributes[3], name="c")))
-    assert numbers(server, renamed, "id", "x") == {"id": {1}, "x": {4}}
 
 
 # ---- exactness: live numbers and the highest number ever given; a command adds, drops or rewrites one column

@@ -23,7 +23,8 @@ from cdc_sync.core.model.progress import PROPERTY, parse_progress
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.lake import Lake
 from cdc_sync.runtime.reports import RunReport
-from cdc_sync.storage.state import QuarantinedRecord, StateStore
+from cdc_sync.storage.quarantine import QuarantinedRecord
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.hudi.settings import ON_READ
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.testing import SourceTable
@@ -88,7 +89,7 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         return {status.table.table: status for status in StateStore(self.config.pipeline.root).tables()}
 
     def set_aside(self) -> list[QuarantinedRecord]:
-        return list(StateStore(self.config.pipeline.root).quarantined())
+        return list(StateStore(self.config.pipeline.root).quarantine.records())
 
     def history_files(self) -> dict[str, bytes]:
         return files(Path(self.config.pipeline.root) / "history")

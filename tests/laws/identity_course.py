@@ -134,7 +134,6 @@ def schema_of(shape: tuple[tuple[str, str, bool], ...]) -> EventSchema:
         ),
         key=key,
         record_key=key,
-        envelope_name="shop.public.t.Envelope",
     )
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.core.migration.altered import Altered, HeldColumns, altered, parse_held, undoing
-from cdc_sync.errors import HistoryError
+from cdc_sync.core.migration.altered import Altered, HeldColumns, altered, undoing
 
 HELD = HeldColumns(identity="u", version=3, numbers={"id": 1, "a": 2, "b": 3})
 
@@ -42,9 +41,3 @@ def test_what_was_done_can_be_undone_by_a_statement() -> None:
         "ALTER TABLE lake.t DROP COLUMN `x``y`; ALTER TABLE lake.t RENAME COLUMN `c` TO `b`; "
         "ALTER TABLE lake.t ADD COLUMN `a b` <its type>",
     )
-
-
-@pytest.mark.parametrize("data", [{}, {"identity": "u", "version": "x", "numbers": {}}, {"numbers": 3}])
-def test_a_damaged_file_says_what_to_do(data: dict[str, object]) -> None:
-    with pytest.raises(HistoryError, match=r"Cannot read columns/t\.json"):
-        parse_held(data, "columns/t.json")

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with, parse_doubts
+from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.resync import Resync, marks
-from cdc_sync.errors import HistoryError
 from tests.plan.tables import Table
 
 
@@ -45,9 +44,3 @@ def test_a_mark_goes_with_a_resync_that_was_asked_for_behind_it(
 
 def test_a_column_that_is_gone_is_not_marked() -> None:
     assert marks(Table().row().history(), (), (), None, doubts=[doubt(9, 5)]) == ()
-
-
-@pytest.mark.parametrize("data", [{}, {"doubts": [{}]}, {"doubts": 3}, {"doubts": [{"kind": "odd", "id": 1}]}])
-def test_a_damaged_file_says_what_to_do(data: dict[str, object]) -> None:
-    with pytest.raises(HistoryError, match=r"Cannot read doubts/t\.json: .*; restore it"):
-        parse_doubts(data, "doubts/t.json")

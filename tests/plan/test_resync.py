@@ -9,8 +9,7 @@ import pytest
 from cdc_sync.core.migration.operator_requests import Unconverted
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
-from cdc_sync.core.planning.resync import Mark, Resync, marks, parse_resync
-from cdc_sync.errors import HistoryError
+from cdc_sync.core.planning.resync import Mark, Resync, marks
 from cdc_sync.testing import INT32, TEXT, column
 from tests.plan.model import ROUTE
 from tests.plan.tables import Table
@@ -105,8 +104,3 @@ def test_a_retired_column_is_not_read_again() -> None:
     history = t.row().history()
     assert history.head.schema.column(3).retired
     assert [mark.column for mark in marks(history, [lost], (), None)] == ["y"]
-
-
-def test_a_damaged_file_is_said_to_be_one() -> None:
-    with pytest.raises(HistoryError, match=r"Cannot read x: .*; delete the file and ask again"):
-        parse_resync({"table": {"database": "d", "schema": "s", "table": "t"}}, "x")

@@ -8,8 +8,8 @@ import pytest
 
 from cdc_sync.errors import SetupError
 from cdc_sync.local.java import java_executable_from
-from cdc_sync.local.registry import REQUIRED_MAJOR, RegistryServer
 from tests.registry.ccompat import SmallRegistry
+from tests.registry.server import REQUIRED_MAJOR, RegistryServer
 from tests.registry.servers import apicurio_registry, captured
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from cdc_sync.errors import SetupError
 from cdc_sync.local.ports import free_ports
-from cdc_sync.local.registry import RegistryServer
 from tests.corpus.reader import schemas
 from tests.registry.ccompat import SmallRegistry, register_in_order
+from tests.registry.server import RegistryServer
 
 
 @contextmanager

@@ -13,12 +13,12 @@ from cdc_sync.config import Registry
 from cdc_sync.core.debezium.avro import connect_schema
 from cdc_sync.core.debezium.wireids import IdKind, WireId
 from cdc_sync.errors import RegistryUnavailable, SetupError, WireError
-from cdc_sync.local import registry as local_registry
 from cdc_sync.local.ports import free_ports
-from cdc_sync.local.registry import RegistryServer
 from cdc_sync.sources.registry import SchemaRegistry
 from tests.corpus.reader import schemas, topics
+from tests.registry import server as local_registry
 from tests.registry.ccompat import register
+from tests.registry.server import RegistryServer
 from tests.registry.servers import confluent_registry
 from tests.registry.test_registry import INNER, OUTER, REFERENCES
 

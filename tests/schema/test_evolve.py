@@ -20,7 +20,7 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.core.schema.evolve import apply, apply_all, invert, left_neighbour
+from cdc_sync.core.schema.evolve import apply, apply_all, left_neighbour
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING, ListType
 from cdc_sync.errors import SchemaError
@@ -95,13 +95,6 @@ def test_a_change_that_does_not_fit_is_refused(kind: str) -> None:
     schema, change = MISFITS[kind]
     with pytest.raises(SchemaError, match="Cannot"):
         apply(schema, change)
-    with pytest.raises(SchemaError, match="Cannot"):
-        invert(schema, change)
-
-
-def test_a_dropped_column_comes_back_in_its_place_with_its_id() -> None:
-    drop = DropColumn(column=TABLE.columns[1], after=1)
-    assert apply(apply(TABLE, drop), invert(TABLE, drop)) == TABLE
 
 
 def test_the_left_neighbour_of_the_first_column_is_nothing() -> None:

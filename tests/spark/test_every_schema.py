@@ -136,7 +136,7 @@ def _analysed(
         key_form=Opaque(),
         value_form=form,
         table=TableId(database="d", schema="s", table="t"),
-        schema=EventSchema(columns=(_ID, *columns), key=("id",), record_key=("id",), envelope_name="x.Envelope"),
+        schema=EventSchema(columns=(_ID, *columns), key=("id",), record_key=("id",)),
         projection=projection,
     )
     records = session.createDataFrame(

@@ -6,6 +6,7 @@ changes gets a sibling in the new form beside it.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
 from cdc_sync.core.planning.resync import Mark, Resync
 from cdc_sync.core.planning.status import TableStatus
-from cdc_sync.storage.state import QuarantinedRecord, StateStore
+from cdc_sync.errors import HistoryError
+from cdc_sync.storage.quarantine import QuarantinedRecord
+from cdc_sync.storage.state import StateStore
 
 GOLDEN = Path(__file__).parent / "state"
 ORDERS = TableId(database="shop", schema="inv", table="orders")
@@ -133,7 +136,7 @@ def write(store: StateStore) -> None:
     store.save_maintained(ORDERS, 1_700_000_000.5)
     store.save_passed(ORDERS, "marker", {("t", 0): 7})
     store.save_resync(RESYNC)
-    store.quarantine(QUARANTINED)
+    store.quarantine.add(QUARANTINED)
 
 
 READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
@@ -151,7 +154,7 @@ READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
     (lambda store: store.maintained(ORDERS), 1_700_000_000.5),
     (lambda store: store.passed(ORDERS, "marker"), {("t", 0): 7}),
     (lambda store: store.resyncs(ORDERS), (RESYNC,)),
-    (lambda store: tuple(store.quarantined()), QUARANTINED),
+    (lambda store: tuple(store.quarantine.records()), QUARANTINED),
 )
 
 
@@ -167,6 +170,28 @@ def test_what_was_stored_is_read(read: Callable[[StateStore], Any], value: Any) 
 def test_it_is_written_the_same(tmp_path: Path) -> None:
     write(StateStore(str(tmp_path), create=True))
     assert files(tmp_path) == {name: data for name, data in files(GOLDEN).items() if not name.startswith("markers")}
+
+
+def _read(store: StateStore, read: Callable[[StateStore], Any]) -> Any:
+    try:
+        return read(store)
+    except HistoryError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 2}', '{"format": 1, "table": 7}'])
+@pytest.mark.parametrize("path", [path for path in files(GOLDEN) if path.endswith(".json") and "markers" not in path])
+def test_a_damaged_file_is_named_with_what_to_do_and_costs_no_other(path: str, text: str, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "state")
+    (tmp_path / "state" / path).write_text(text)
+    store = StateStore(str(tmp_path / "state"))
+    found = [_read(store, read) for read, _ in READ]
+    damaged = [said for said, (_, value) in zip(found, READ, strict=True) if said != value]
+    errors = [said for said in damaged if isinstance(said, str)]
+    assert all(said.startswith(f"Cannot read {path}: ") for said in errors)
+    assert text in ("{", "[]") or all(";" in said for said in errors), "what is to be done"
+    assert errors or path.startswith(("tables/", "maintained/"))
+    assert len(damaged) == (2 if path.startswith("tables/~") else 1)
 
 
 @pytest.mark.parametrize(("name", "marker"), tuple(MARKERS.items()))

@@ -122,14 +122,12 @@ class EventSchema:
         columns: in the source's order.
         key: names of the columns that identify a row, in key order: the record key's, or those the operator declared.
         record_key: names of the record key's fields in key order; empty if records have no key.
-        envelope_name: such as `shop.public.orders.Envelope`; sanitised, so not a safe name of the table.
         connector: which one writes such events, as their source block names it; None if that is not known.
     """
 
     columns: tuple[WireColumn, ...]
     key: tuple[str, ...]
     record_key: tuple[str, ...]
-    envelope_name: str
     connector: str | None = None
 
 

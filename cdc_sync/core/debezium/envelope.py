@@ -221,7 +221,6 @@ def event_schema(value: ConnectSchema, key: ConnectSchema | None) -> EventSchema
         columns=columns,
         key=names,
         record_key=names,
-        envelope_name=value.name or "",
         connector=_connector(value.member("source")),
     )
 

@@ -140,7 +140,7 @@ class FlattenedSchema:
         """
         columns = tuple(wire_column(member) for member in self.columns)
         names = key_columns(key, columns)
-        return EventSchema(columns=columns, key=names, record_key=names, envelope_name=self.name)
+        return EventSchema(columns=columns, key=names, record_key=names)
 
 
 def is_row(value: ConnectSchema) -> bool:

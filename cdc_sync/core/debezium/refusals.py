@@ -113,22 +113,6 @@ _COMPRESSIONS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x82SN
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
-def is_tombstone(value: bytes | None) -> bool:
-    """Tell whether a value is null, be it wrapped in JSON: `{"schema":null,"payload":null}`, also with a schema.
-
-    Source: KAFKA-3832; Debezium, `DefaultDeleteHandlingStrategy`.
-    """
-    if value is None:
-        return True
-    if not value.rstrip().endswith(b"}") or b'"payload"' not in value:
-        return False
-    try:
-        record = load_json(value, "record")
-    except WireError:
-        return False
-    return isinstance(record, Mapping) and record.keys() == {"schema", "payload"} and record["payload"] is None
-
-
 def why_not_a_table(
     value: bytes | None,
     *,

@@ -47,19 +47,6 @@ def renames(logs: Iterable[ColumnLog]) -> Iterator[ToldRename]:
                 yield _told(log, change, settled=follower is not None)
 
 
-def departure(
-    logs: Iterable[ColumnLog], table: TableId, after: SourcePosition, upto: SourcePosition | None = None
-) -> ToldRename | None:
-    """Return the first time behind a position, and not behind another one, that a table got another name."""
-    found = (told for told in renames(logs) if told.old == table and _is_within(told.position, after, upto))
-    return min(found, key=lambda told: told.position, default=None)
-
-
-def arrivals(logs: Iterable[ColumnLog], table: TableId) -> tuple[ToldRename, ...]:
-    """Return every time that a table of another name got this one, oldest first."""
-    return tuple(sorted((told for told in renames(logs) if told.new == table), key=lambda told: told.position))
-
-
 def _told(log: ColumnLog, change: NameChange, *, settled: bool) -> ToldRename:
     return ToldRename(
         kind=log.kind,
@@ -70,10 +57,6 @@ def _told(log: ColumnLog, change: NameChange, *, settled: bool) -> ToldRename:
         statement=change.statement,
         settled=settled,
     )
-
-
-def _is_within(position: SourcePosition, after: SourcePosition, upto: SourcePosition | None) -> bool:
-    return position.kind == after.kind and position > after and (upto is None or position <= upto)
 
 
 def _follower(log: ColumnLog, change: NameChange) -> Literal["created", "itself", "another"] | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cdc_sync.core.schema.identifiers import quoted
-from cdc_sync.errors import HistoryError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,16 +78,3 @@ def undoing(found: Altered, target: str) -> tuple[str, str]:
         done.append(f"column {name} was dropped")
         statements.append(f"ALTER TABLE {target} ADD COLUMN {quoted(name)} <its type>")
     return ", ".join(done), "; ".join(statements)
-
-
-def parse_held(data: Mapping[str, Any], path: str) -> HeldColumns:
-    """Read what `StateStore.save_held_columns` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        numbers = {str(name): int(number) for name, number in data["numbers"].items()}
-        return HeldColumns(identity=data["identity"], version=int(data["version"]), numbers=numbers)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; delete it and start the job again") from None

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.errors import HistoryError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,43 +65,3 @@ class RegimeAsked:
 
     table: TableId
     evolution: SchemaEvolution
-
-
-def parse_unconverted(data: Mapping[str, Any], path: str) -> Unconverted:
-    """Read what `StateStore.keep_unconverted` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        values = tuple(UnconvertedValue(**item) for item in data["values"])
-        return Unconverted(version=data["version"], counts=data["counts"], values=values)
-    except (KeyError, TypeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; restore the pipeline's state folder") from None
-
-
-def parse_rollback(data: Mapping[str, Any], path: str) -> Rollback:
-    """Read what `StateStore.ask_rollback` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        return Rollback(table=TableId(**data["table"]), version=data["version"])
-    except (KeyError, TypeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None
-
-
-def parse_regime(data: Mapping[str, Any], path: str) -> RegimeAsked:
-    """Read what `StateStore.ask_regime` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        evolution = data["evolution"]
-        if evolution not in get_args(SchemaEvolution):
-            raise KeyError(evolution)
-        return RegimeAsked(table=TableId(**data["table"]), evolution=evolution)
-    except (KeyError, TypeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, get_args
-
-from cdc_sync.core.model.progress import with_number_keys
-from cdc_sync.errors import HistoryError
+from typing import Final, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["unsent", "unread", "made_up", "rows", "undone", "replaced", "overflown"]
 
@@ -81,23 +78,3 @@ def doubts_with(before: Iterable[Doubt], found: Iterable[Doubt]) -> tuple[Doubt,
             item = replace(item, version=known.version, ends=ends)
         all_[item.key] = item
     return tuple(all_[key] for key in sorted(all_))
-
-
-def parse_doubts(data: Mapping[str, Any], path: str) -> tuple[Doubt, ...]:
-    """Read what `StateStore.save_doubts` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        return tuple(_doubt(item) for item in data["doubts"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; restore it, or delete it and compare the table") from None
-
-
-def _doubt(data: Mapping[str, Any]) -> Doubt:
-    kind = data["kind"]
-    if kind not in get_args(Kind):
-        raise ValueError(kind)
-    ends, at, statement = with_number_keys(data["ends"]), data.get("at", ""), data.get("statement", "")
-    return Doubt(kind=kind, id=data["id"], version=data["version"], ends=ends, at=at, statement=statement)

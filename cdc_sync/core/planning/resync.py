@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.operator_requests import Unconverted
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.model.progress import Progress, with_number_keys
+from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC
-from cdc_sync.errors import HistoryError
 
 ALL_ROWS = "*"
 """What stands for a column's name where a mark is about whole rows. Only the operator's word ends such a mark."""
@@ -171,25 +169,3 @@ def _of_rewrites(unconverted: Iterable[Unconverted]) -> Iterator[tuple[int, str,
         for name, count in item.counts.items():
             reason = f"{count} value{'s' if count != 1 else ''} had no place in its new type and read NULL"
             yield item.version, name, reason
-
-
-def parse_resync(data: Mapping[str, Any], path: str) -> Resync:
-    """Read what `StateStore.save_resync` wrote.
-
-    Raises:
-        HistoryError: if the file is damaged.
-    """
-    try:
-        return Resync(
-            table=TableId(**data["table"]),
-            signal=data["signal"],
-            version=data["version"],
-            columns=tuple(data["columns"]),
-            ends=with_number_keys(data["ends"]),
-            failed=data["failed"],
-            collection=data.get("collection", ""),
-            since=with_number_keys(data.get("since", {})),
-            asked=with_number_keys(data.get("asked", {})),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise HistoryError(f"Cannot read {path}: {error!r}; delete the file and ask again") from None

@@ -75,42 +75,6 @@ def apply_all(schema: InternalSchema, changes: Iterable[SchemaChange]) -> Intern
     return schema
 
 
-def invert(schema: InternalSchema, change: SchemaChange) -> SchemaChange:
-    """Return the change that leads back to `schema` from `apply(schema, change)`.
-
-    Only `last_column_id` does not go back, so that the id of an undone addition is not handed out again.
-
-    Raises:
-        SchemaError: if the change does not fit the schema.
-    """
-    apply(schema, change)
-    match change:
-        case AddColumn(column=column, after=after):
-            return DropColumn(column=column, after=after)
-        case DropColumn(column=column, after=after) | JoinColumn(column=column, after=after):
-            return AddColumn(column=column, after=after)
-        case MoveColumn(id=id_, old_after=old_after, new_after=new_after):
-            return MoveColumn(id=id_, old_after=new_after, new_after=old_after)
-        case RetireColumn(id=id_, name=name):
-            return ReviveColumn(id=id_, name=name)
-        case ReviveColumn(id=id_, name=name):
-            return RetireColumn(id=id_, name=name)
-        case RenameColumn(id=id_, old=old, new=new):
-            return RenameColumn(id=id_, old=new, new=old)
-        case UpdateColumnType(id=id_, old=old_type, new=new_type):
-            return UpdateColumnType(id=id_, old=new_type, new=old_type)
-        case UpdateColumnNullability(id=id_, old=old_optional, new=new_optional):
-            return UpdateColumnNullability(id=id_, old=new_optional, new=old_optional)
-        case UpdateColumnComment(id=id_, old=old_comment, new=new_comment):
-            return UpdateColumnComment(id=id_, old=new_comment, new=old_comment)
-        case UpdateColumnDefault(id=id_, old=old_default, new=new_default):
-            return UpdateColumnDefault(id=id_, old=new_default, new=old_default)
-        case ChangePrimaryKey(old=old_key, new=new_key):
-            return ChangePrimaryKey(old=new_key, new=old_key)
-        case _:
-            assert_never(change)
-
-
 def left_neighbour(schema: InternalSchema, id_: int) -> int | None:
     """Return the id of the column directly before, None for the first.
 

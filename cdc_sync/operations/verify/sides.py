@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from cdc_sync.operations.verify.queries import Relation
 from cdc_sync.operations.verify.ranges import Sum
-
-Copies: TypeAlias = Mapping[str, int]
-"""How many rows there are of each row digest, of one key."""
 
 _AT_ONCE = 5000
 """Ranges or keys that one query names."""

@@ -91,19 +91,6 @@ END_SQL = """
 SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 """
 
-SQLSERVER_SQL = """
-SELECT t.object_id, t.max_column_id_used, c.column_id, c.name, TYPE_NAME(c.user_type_id)
-FROM sys.tables t
-JOIN sys.schemas s ON s.schema_id = t.schema_id
-JOIN sys.columns c ON c.object_id = t.object_id
-WHERE s.name = ? AND t.name = ?
-ORDER BY c.column_id
-"""
-"""One table of SQL Server: rows of relid, highest number, number, name, type. Never run by us; see `sqlserver_reading`.
-
-Source: Microsoft's documentation of `sys.tables` (`max_column_id_used`) and `sys.columns` (`column_id`).
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
@@ -221,18 +208,3 @@ def _attribute(
     if dropped:
         return Attribute(number=number, stamp=stamp)
     return Attribute(number=number, name=name, type=type_, stamp=stamp, generated=generated)
-
-
-def sqlserver_reading(table: TableId, begun: int, ended: int, rows: Sequence[Sequence[Any]]) -> CatalogueReading | None:
-    """Make a reading of the rows of `SQLSERVER_SQL`, None if there are none; who ran it says at which position."""
-    if not rows:
-        return None
-    live = {int(number): (str(name), str(type_)) for _, _, number, name, type_ in rows}
-    attributes = ((number, *live.get(number, ("", ""))) for number in range(1, int(rows[0][1]) + 1))
-    return CatalogueReading(
-        begun=begun,
-        ended=ended,
-        table=table,
-        relid=int(rows[0][0]),
-        attributes=tuple(Attribute(number=number, name=name, type=type_) for number, name, type_ in attributes),
-    )
