@@ -19,7 +19,7 @@ from cdc_sync.testing import INT32, INT64, TEXT, Record, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.lost import LostCalls
-from tests.faults.pipeline import Pipeline, assert_equal, files, writable
+from tests.faults.pipeline import Pipeline, assert_equal, files
 from tests.faults.told import ToldTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
@@ -119,8 +119,7 @@ def test_by_default_the_target_stays_and_status_and_history_tell_of_it(
     assert files(again) == lake.history_files()
 
 
-@pytest.mark.parametrize("policy", ["drop", "archive"])
-@pytest.mark.parametrize("batches", [1, 5])
+@pytest.mark.parametrize(("policy", "batches"), [("drop", 1), ("archive", 5)])
 def test_a_target_that_goes_has_all_rows_and_the_next_table_gets_one_of_its_own(
     policy: str,
     batches: int,
@@ -207,60 +206,6 @@ def test_whatever_commit_is_the_last_before_the_process_dies(
     if policy == "archive":
         assert ids(lake, "t__dropped_2") == [0, 1, 2, 3]
     assert [len(item.versions) for item in commands.history(lake.config)] == [3]
-
-
-def test_an_archive_never_takes_another_table_s_place(pipeline: NewPipeline, produce: Produce) -> None:
-    source, lake = Source("dropped-taken", produce), lake_of(pipeline, "dropped-taken", "archive")
-    source.send()
-    lake.run()
-    other = str(lake.folder / "other")
-    writable(lake).create_table(("public", "t__dropped_2"), iceberg(lake, "t").schema(), location=other)
-    source.drop()
-    source.send()
-
-    lake.run()
-
-    status = lake.statuses()["t"]
-    assert (status.state, status.paused_at) == ("paused", "dropped-taken.message[0]@0")
-    assert "there is a table of that name" in (status.reason or "")
-    assert ids(lake, "t") == [0, 1, 2, 3]
-    writable(lake).drop_table(("public", "t__dropped_2"))
-    lake.run()
-    assert (names(lake), lake.statuses()["t"].state) == (["t__dropped_2"], "gone")
-
-
-def test_the_operator_may_want_to_be_asked(pipeline: NewPipeline, produce: Produce) -> None:
-    source, lake = Source("dropped-asked", produce), lake_of(pipeline, "dropped-asked", "pause")
-    source.drop()
-    source.create()
-    source.send()
-
-    lake.run()
-
-    status = lake.statuses()["t"]
-    assert (status.state, status.paused_at) == ("paused", "dropped-asked.message[0]@0")
-    assert (status.reason or "").endswith("policy.drop_table is pause")
-    assert ids(lake, "t") == [0, 1, 2, 3]
-    lake_of(pipeline, "dropped-asked", "keep").run()
-    assert_equal(lake, source.table)
-
-
-def test_a_copy_that_takes_the_name_does_not_cost_the_target(pipeline: NewPipeline, produce: Produce) -> None:
-    """pt-online-schema-change with drop_swap: DROP TABLE t, RENAME TABLE _t_new TO t."""
-    source, lake = Source("dropped-swap", produce), lake_of(pipeline, "dropped-swap", "drop", wait="5s")
-    source.send()
-    lake.run()
-    source.drop()
-    source.table._relid += 10
-    source.table.tell("alter table _t_new rename to t")
-    source.send()
-
-    lake.run()
-
-    status = lake.statuses()["t"]
-    assert status.state == "paused"
-    assert "was not created under it" in (status.reason or "")
-    assert ids(lake, "t") == [0, 1, 2, 3]
 
 
 def test_plan_says_what_goes_where(pipeline: NewPipeline, produce: Produce, capsys: pytest.CaptureFixture[str]) -> None:

@@ -421,26 +421,6 @@ def test_a_changelog(shop: NewShop, spark: Callable[[], None]) -> None:
     assert "a" not in rows[0]
 
 
-def test_columns_of_two_types_stay_as_they_are(shop: NewShop) -> None:
-    it = shop("types", type=INT32)
-    it.table.insert(id=1, n=0, a=1)
-    it.run()
-    it.table.rename_column("a", "b")
-    it.table.alter_column("b", lambda old: column("b", TEXT), convert=str)
-    it.table.insert(id=2, n=0, b="two")
-    it.run()
-    with pytest.raises(RefusedError, match="only columns of one type can be joined"):
-        it.decide(("a", "b"))
-    it.context.state.declare(Join(table=it.table.id, kept=3, joined=4, old="a", new="b", after=2))
-
-    status = it.run()
-
-    assert (status.state, status.version) == ("running", 2)
-    (said,) = status.warnings[-1:]
-    assert "columns 'a' and 'b' were not joined: only columns of one type can be joined" in said
-    assert it.context.state.joins(it.table.id) == ()
-
-
 def test_without_the_events_the_table_stays_as_it_is(shop: NewShop, kafka: KafkaServer) -> None:
     it = shop("gone")
     _fill(it.table)
@@ -545,43 +525,3 @@ def test_a_replay_has_what_was_decided(shop: NewShop, spark: Callable[[], None])
         spark()
         replay.replay(it.lake.config, into=str(into), batch_size=size)
         assert files(into) == written
-
-
-def test_a_chain_of_renames_is_joined_from_its_end(shop: NewShop) -> None:
-    it = shop("chain")
-    _fill(it.table)
-    it.run()
-    for old, new in (("a", "b"), ("b", "c")):
-        it.table.rename_column(old, new)
-        number = len(it.table.records)
-        it.table.update({"id": 1}, {new: f"one {number}"})
-        it.table.update({"id": number % 5 + 2}, {new: None})
-        it.run()
-    with pytest.raises(RefusedError, match="did not vanish at the change at which 'c' came"):
-        it.decide(("a", "c"))
-
-    it.decide(("b", "c"))
-    it.run()
-    it.decide(("a", "c"))
-    status = it.run()
-
-    assert (status.version, it.ids()) == (5, {"id": 1, "n": 2, "c": 3})
-    it.assert_as_if_known_in_time()
-
-
-def test_a_paused_table_is_joined_and_stays_before_its_change(shop: NewShop) -> None:
-    it = shop("paused", rule=", policy: {incompatible_types: pause}")
-    _fill(it.table, 4)
-    it.run()
-    it.table.rename_column("a", "b")
-    it.table.update({"id": 1}, b="new")
-    it.run()
-    it.table.alter_column("n", lambda old: column("n", TEXT), convert=str)
-    it.table.insert(id=5, n="5", b="x")
-    assert it.run().state == "paused"
-
-    it.decide(("a", "b"))
-    status = it.run()
-
-    assert (status.state, status.version) == ("paused", 3), "what it stands before is another matter"
-    assert it.ids() == {"id": 1, "n": 2, "b": 3}

@@ -113,32 +113,12 @@ def test_records_whose_keys_show_no_schema_are_not_passed_over(
     assert "the record keys carry no schema" in status.reason
 
 
-def test_a_new_column_as_the_key_pauses_where_rows_have_no_value_of_it(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("keys-new")
-    table = _table(lake)
-    table.add_column(column("number", INT32, optional=False, default=0), initial=7)
-    table.key = ("number",)
-    table.insert(id=5, code="E", v=5, number=8)
-    produce(table.topic, table.records)
-    lake.run()
-
-    status = lake.statuses()["t"]
-    assert status.state == "paused"
-    assert "the key is (number) from here on, and rows that are there have no value of its new column" in str(
-        status.reason
-    )
-
-
-@pytest.mark.parametrize("at_once", [True, False], ids=["in one batch", "in many"])
-def test_a_column_that_all_rows_read_the_same_in_joins_the_key(
-    pipeline: NewPipeline, produce: Produce, at_once: bool
-) -> None:
-    lake = pipeline(f"keys-joins-{at_once}")
+def test_a_column_that_all_rows_read_the_same_in_joins_the_key(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("keys-joins")
     table = _table(lake)
     send = _sender(table, produce)
-    if not at_once:
-        send()
-        lake.run()
+    send()
+    lake.run()
     table.add_column(column("part", INT32, optional=False, default=1), initial=1)
     table.key = ("id", "part")
     table.update({"id": 1, "part": 1}, v=10)

@@ -17,8 +17,9 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.plan import Refusal, TablePlan, Waiting
 from cdc_sync.core.planning.resync import Resync
-from cdc_sync.core.schema.changes import ChangePrimaryKey, UpdateColumnType
+from cdc_sync.core.schema.changes import AddColumn, ChangePrimaryKey, UpdateColumnType
 from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import INT64, STRING
 from cdc_sync.core.table import fold
@@ -169,6 +170,16 @@ class TestKeys:
         stopped = decided(decide, known, seen, {**ROOM, KeyClash: "two rows have remark x"})
         assert "the key is (remark) from here on, and two rows have remark x" in stopped.state.stop.reason
         assert stopped.state.stop.at == str(version.kafka)
+
+    def test_a_new_column_tells_rows_apart_only_where_they_have_a_value_of_it(self) -> None:
+        column = Column(id=9, name="number", type=INT64, initial=7)
+        for initial, held in ((7, (1,)), (None, ())):
+            added = AddColumn(column=replace(column, initial=initial), after=5)
+            known, _ = self.known(added, ChangePrimaryKey(old=(1,), new=(1, 9)))
+            asked: list[KeyClash] = []
+            seen = replace(Seen.of(ranges(7, 9), [stretch(40, 7)]), recorded=True)
+            decided(decide, known, seen, {**ROOM, KeyClash: lambda q, asked=asked: asked.append(q)})
+            assert asked == [KeyClash(3, held)]
 
     def test_rows_from_before_a_new_key_are_written_under_the_old_one(self) -> None:
         known, _ = self.known(NEW_KEY)
