@@ -9,7 +9,6 @@ from statistics import median
 
 PACKAGE = Path(__file__).parents[1] / "cdc_sync"
 LONG = {
-    "storage/state.py": 531,
     "sources/kafka.py": 503,
     "spark/groups.py": 496,
     "api/commands.py": 421,
@@ -17,8 +16,8 @@ LONG = {
     "targets/hudi/target.py": 409,
 }
 """Files of more than 400 lines, and how long each may be."""
-DEEPEST = 10
-"""Classes of ours in one line, errors apart: the ladder of a table's classes, and what a preview makes of it."""
+DEEPEST = 3
+"""Classes of ours in one line, errors apart."""
 
 
 def sources() -> Iterator[tuple[str, str]]:
