@@ -8,17 +8,18 @@ from __future__ import annotations
 import difflib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cdc_sync.api.results import Pages, Rewritten, RolledBack, SchemaDifference, Validation
 from cdc_sync.config import Config, installed, route
 from cdc_sync.config.advice import advice
-from cdc_sync.core.migration.capabilities import KINDS, Capabilities, SchemaEvolution
+from cdc_sync.config.formats import format_of
+from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, rolled_back_text
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
-from cdc_sync.core.migration.wording import Phrase, phrases
+from cdc_sync.core.migration.wording import phrases
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning import deciding
 from cdc_sync.core.planning.deciding import Decided, Words
@@ -36,67 +37,6 @@ if TYPE_CHECKING:
     from cdc_sync.runtime.reports import RunReport
     from cdc_sync.sources.databases.postgres import CaptureResult
     from cdc_sync.storage.history import HistoryStore
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
-    """A configuration that can be used.
-
-    Attributes:
-        topics: the topics that match now; None if Kafka was not asked.
-    """
-
-    config: Config
-    warnings: tuple[str, ...]
-    topics: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaDifference:
-    """What leads from one version of a table to another."""
-
-    table: TableId
-    before: int
-    after: int
-    changes: tuple[Phrase, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolledBack:
-    """What the job is to do about a rewrite of a table.
-
-    Attributes:
-        version: the version that rewrote the rows.
-        undo: it is to be carried out again; else rows and columns go back to those before.
-        is_back: by the job's last word, rows and columns are those before already.
-    """
-
-    table: TableId
-    version: int
-    undo: bool
-    is_back: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
-    """What the job is to do about how a table's columns are found.
-
-    Attributes:
-        evolution: the regime that all its rows are rewritten in.
-        undo: they are not, though that was asked before.
-    """
-
-    table: TableId
-    target: str
-    evolution: SchemaEvolution
-    undo: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pages:
-    """Which pages of documentation there are."""
-
-    pages: tuple[str, ...]
 
 
 def validate(config: Config, *, check: bool = False) -> Validation:
@@ -321,7 +261,7 @@ def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
             raise RefusedError(f"Cannot leave {found} as it is: nothing is to be done to it; it may be done already")
         store.withdraw_regime(found)
         return Rewritten(table=found, target=str(wanted.target), evolution=asked.evolution, undo=True)
-    if len([kind for kind in KINDS if kind.format == config.target.format]) == 1:
+    if len(format_of(config.target.format).kinds) == 1:
         raise RefusedError(
             f"Cannot rewrite {found}: of target.format {config.target.format} there is one kind of table, "
             "whose columns are always found in the same way"

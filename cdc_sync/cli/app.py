@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import functools
 import sys
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from cdc_sync.api import commands
 from cdc_sync.cli import log
 from cdc_sync.cli import render as output
-from cdc_sync.cli.printable import printable
-from cdc_sync.cli.signals import INTERRUPTED, interruptible
-from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.cli.guard import Style, guarded, style_of, with_config
+from cdc_sync.cli.signals import interruptible
+from cdc_sync.config import Config
 from cdc_sync.core.planning.deciding import Words
 from cdc_sync.demo import DemoSource
-from cdc_sync.errors import CdcSyncError, TransientError
-from cdc_sync.runtime.lost_jvm import DEAD_JVM, is_of_a_dead_jvm
 from cdc_sync.runtime.reports import Plan, RunReport
-
-_Result = TypeVar("_Result")
 
 USAGE = 2
 """Exit code for a command line that cannot be understood, the same as for such a configuration."""
@@ -43,14 +37,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log 
 Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Style:
-    """How to print; given before the command or after it."""
-
-    as_json: bool
-    verbose: bool
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"cdc-sync {metadata.version('cdc-sync')}")
@@ -64,7 +50,7 @@ def _main(
     verbose: Verbose = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
-    ctx.obj = _Style(as_json=as_json, verbose=verbose)
+    ctx.obj = Style(as_json=as_json, verbose=verbose)
 
 
 @app.command()
@@ -78,7 +64,7 @@ def validate(
     verbose: Verbose = False,
 ) -> None:
     """Check a configuration and warn of what it may regret."""
-    _with_config(ctx, config, as_json, verbose, functools.partial(commands.validate, check=check))
+    with_config(ctx, config, as_json, verbose, functools.partial(commands.validate, check=check))
 
 
 @app.command()
@@ -98,7 +84,7 @@ def run(
     def command(loaded: Config) -> RunReport:
         return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
 
-    found = _with_config(ctx, config, as_json, verbose, command)
+    found = with_config(ctx, config, as_json, verbose, command)
     if once:
         raise typer.Exit(found.exit_code)
 
@@ -115,14 +101,14 @@ def plan(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbos
         log.configure(as_json=as_json, verbose=verbose, secrets=tuple(loaded.secrets), only_errors=True)
         return commands.plan(loaded)
 
-    found = _with_config(ctx, config, as_json, verbose, command)
+    found = with_config(ctx, config, as_json, verbose, command)
     raise typer.Exit(found.exit_code)
 
 
 @app.command()
 def status(ctx: typer.Context, config: ConfigPath, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Show how every table stands, and what was not applied."""
-    _with_config(ctx, config, as_json, verbose, commands.status)
+    with_config(ctx, config, as_json, verbose, commands.status)
 
 
 @app.command()
@@ -134,7 +120,7 @@ def history(
     verbose: Verbose = False,
 ) -> None:
     """Show the schema versions of one table, or of all, with the evidence for each change."""
-    _with_config(ctx, config, as_json, verbose, functools.partial(commands.history, table=table))
+    with_config(ctx, config, as_json, verbose, functools.partial(commands.history, table=table))
 
 
 @app.command()
@@ -172,7 +158,7 @@ def decide(
         words = Words(renames=renames, not_same=tuple(not_same or ()), dropped=tuple(drop or ()))
         return commands.decide(loaded, table, words)
 
-    _with_config(ctx, config, as_json, verbose, command)
+    with_config(ctx, config, as_json, verbose, command)
 
 
 @app.command()
@@ -185,7 +171,7 @@ def rollback(
     verbose: Verbose = False,
 ) -> None:
     """Bring back rows and columns of before the last rewrite; the job does it, and the table is paused from then on."""
-    _with_config(ctx, config, as_json, verbose, functools.partial(commands.rollback, table=table, undo=undo))
+    with_config(ctx, config, as_json, verbose, functools.partial(commands.rollback, table=table, undo=undo))
 
 
 @app.command()
@@ -201,7 +187,7 @@ def regime(
 
     The job does it, in one commit; until you say this, such a table is paused.
     """
-    _with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
+    with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
 
 
 @app.command()
@@ -224,7 +210,7 @@ def resync(
     It takes an incremental snapshot while everything goes on; `status` names the columns until its rows have arrived.
     """
     command = functools.partial(commands.resync, table=table, columns=tuple(column or ()), done=done)
-    _with_config(ctx, config, as_json, verbose, command)
+    with_config(ctx, config, as_json, verbose, command)
 
 
 @app.command()
@@ -242,7 +228,7 @@ def verify(
     what differs may only be on its way.
     """
     command = functools.partial(commands.verify, table=table, limit=limit)
-    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+    raise typer.Exit(with_config(ctx, config, as_json, verbose, command).exit_code)
 
 
 @app.command()
@@ -262,7 +248,7 @@ def maintain(
     not complete; with --dry-run, with 2 if something is due.
     """
     command = functools.partial(commands.maintain, tables=tuple(table or ()), dry_run=dry_run)
-    raise typer.Exit(_with_config(ctx, config, as_json, verbose, command).exit_code)
+    raise typer.Exit(with_config(ctx, config, as_json, verbose, command).exit_code)
 
 
 @app.command()
@@ -276,7 +262,7 @@ def diff(
     verbose: Verbose = False,
 ) -> None:
     """Show what leads from one version of a table to another."""
-    _with_config(
+    with_config(
         ctx,
         config,
         as_json,
@@ -295,7 +281,7 @@ def replay(
     verbose: Verbose = False,
 ) -> None:
     """Read the topics from their beginning into a folder of its own."""
-    _with_config(
+    with_config(
         ctx,
         config,
         as_json,
@@ -321,8 +307,8 @@ def install_ddl_capture(
     verbose: Verbose = False,
 ) -> None:
     """Make a Postgres source tell of its DDL in logical messages, which prove what became of each column."""
-    style = _style(ctx, as_json, verbose)
-    _guarded(
+    style = style_of(ctx, as_json, verbose)
+    guarded(
         style,
         (),
         lambda: commands.install_ddl_capture(
@@ -339,7 +325,7 @@ def docs(
     verbose: Verbose = False,
 ) -> None:
     """Show a page of the documentation, such as reference, which explains every key of a configuration."""
-    _guarded(_style(ctx, as_json, verbose), (), lambda: commands.docs(page))
+    guarded(style_of(ctx, as_json, verbose), (), lambda: commands.docs(page))
 
 
 @app.command()
@@ -352,51 +338,12 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Show the whole way from a database to a lake table on this machine."""
-    style = _style(ctx, as_json, verbose)
+    style = style_of(ctx, as_json, verbose)
 
     def command() -> object:
         return interruptible(lambda stop: commands.demo(source=source, folder=folder, keep=keep, stop=stop))
 
-    _guarded(style, (), command)
-
-
-def _style(ctx: typer.Context, as_json: bool, verbose: bool) -> _Style:
-    before: _Style = ctx.obj
-    return _Style(as_json=as_json or before.as_json, verbose=verbose or before.verbose)
-
-
-def _with_config(
-    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], _Result]
-) -> _Result:
-    style = _style(ctx, as_json, verbose)
-    config = _guarded(style, (), lambda: load_config(path), quiet=True)
-    return _guarded(style, tuple(config.secrets), lambda: command(config))
-
-
-def _guarded(style: _Style, secrets: Sequence[Secret], work: Callable[[], _Result], *, quiet: bool = False) -> _Result:
-    """Do the work, print its result and return it; turn a failure into one line and an exit code."""
-    log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
-    try:
-        value = work()
-    except CdcSyncError as error:
-        message, exit_code = str(error), error.exit_code
-        cause: BaseException = error
-    except KeyboardInterrupt as error:
-        message, exit_code, cause = "Interrupted", INTERRUPTED, error
-    except Exception as error:
-        # The last door: nothing reaches the user as a bare traceback.
-        message = f"Cannot go on: {type(error).__name__}: {error}; --verbose shows where, please report it"
-        exit_code, cause = 1, error
-        if is_of_a_dead_jvm(error):
-            message, exit_code = DEAD_JVM, TransientError.exit_code
-    else:
-        if not quiet:
-            output.show(value, as_json=style.as_json, secrets=secrets)
-        return value
-    if style.verbose:
-        sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
-    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
-    raise typer.Exit(exit_code)
+    guarded(style, (), command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

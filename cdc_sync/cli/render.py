@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc_sync.api.commands import Rewritten, RolledBack, SchemaDifference, Validation
+from cdc_sync.api.results import Rewritten, RolledBack, SchemaDifference, Validation
 from cdc_sync.cli.printable import printable
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text

@@ -11,13 +11,13 @@ from typing import Annotated
 from pydantic import BaseModel, Field, model_validator
 
 from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
+from cdc_sync.config.formats import BUILT_IN, format_of
 from cdc_sync.config.rules import check_rules, evolution_of, policy_of, readers_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
 from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
 from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 from cdc_sync.config.target import Target
-from cdc_sync.core.migration.capabilities import FORMATS, capabilities_of
 from cdc_sync.core.migration.maintenance import Upkeep
 from cdc_sync.core.migration.removal import why_not_removed, why_not_renamed
 
@@ -139,7 +139,7 @@ class Config(Section):
         """Refuse to drop or rename tables where that is not one step."""
         said: list[tuple[tuple[str | int, ...], PolicyDefaults | PolicyOverride]] = [(("policy",), self.policy)]
         said += [(("tables", index, "policy"), rule.policy) for index, rule in enumerate(self.tables)]
-        catalog, format_ = self.target.catalog, FORMATS[self.target.format]
+        catalog, format_ = self.target.catalog, format_of(self.target.format).usual
         for place, policy in said:
             for setting, refused in (("drop_table", why_not_removed), ("rename_table", why_not_renamed)):
                 reason = refused(format_, getattr(policy, setting), catalog=catalog.type, warehouse=catalog.warehouse)
@@ -150,15 +150,15 @@ class Config(Section):
         """Refuse to partition tables of a format that is not partitioned here."""
         target = self.target
         format_ = target.format
-        *able, last = (name for name, found in FORMATS.items() if found.partitions is not None)
+        *able, last = (name for name, found in BUILT_IN.items() if found.usual.partitions is not None)
         for index, rule in enumerate(self.tables):
-            if rule.partition_by is not None and FORMATS[format_].partitions is None:
+            if rule.partition_by is not None and format_of(format_).usual.partitions is None:
                 problem(
                     f"has no use with target.format {format_}: cdc_sync partitions {', '.join(able)} and {last} tables "
                     "only; remove it",
                     *("tables", index, "partition_by"),
                 )
-            if rule.partition_by and capabilities_of(format_, evolution_of(target, rule)).partitions is None:
+            if rule.partition_by and format_of(format_).capabilities(evolution_of(target, rule)).partitions is None:
                 problem(
                     "stands beside schema_evolution: on_read, where Spark shows wrong values of columns that tables "
                     "are partitioned by; remove it, or say schema_evolution: on_write",
@@ -178,7 +178,7 @@ class Config(Section):
             if rule.merge is None:
                 continue
             place = ("tables", index, "merge")
-            if not FORMATS[format_].merges:
+            if not format_of(format_).usual.merges:
                 problem(f"has no use with target.format {format_}: only iceberg and delta tables are shared", *place)
             if format_ != "iceberg" and self.target.metastore:
                 problem(

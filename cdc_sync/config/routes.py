@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cdc_sync.config.formats import format_of
 from cdc_sync.config.models import Config
 from cdc_sync.config.rules import evolution_of, policy_of, readers_of, template_of
 from cdc_sync.config.template import TemplateError
-from cdc_sync.core.migration.capabilities import capabilities_of
 from cdc_sync.core.migration.routes import LeftOut, Route
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.schema.partitioning import Partitioning
@@ -42,7 +42,7 @@ def route(config: Config, table: TableId) -> Route | None:
             key=rule.key,
             append=rule.mode == "append",
             partition_by=None if rule.partition_by is None else Partitioning.parse(rule.partition_by),
-            capabilities=capabilities_of(config.target.format, evolution_of(config.target, rule)),
+            capabilities=format_of(config.target.format).capabilities(evolution_of(config.target, rule)),
             readers=readers_of(config.target, rule),
             merge=None if rule.merge is None else rule.merge.source_column,
             left_out=None if config.connector.excluded_columns is None else LeftOut(config.connector.excluded_columns),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticKnownError
 
 from cdc_sync.config.fields import Location, Properties, Text, problem
+from cdc_sync.config.formats import format_names, format_of
 from cdc_sync.config.regimes import Kept, Readers
 from cdc_sync.config.section import Section
-from cdc_sync.core.migration.capabilities import Capabilities, SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.capabilities import Capabilities, SchemaEvolution
 
 
 class Catalog(Section):
@@ -55,10 +57,22 @@ class Catalog(Section):
 _KEPT_STATES = 5
 
 
+def _is_known(name: str) -> str:
+    if name not in format_names():
+        # The same error as of any choice: what is given may be a secret, and is said as it was written.
+        *others, last = (repr(known) for known in format_names())
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(others)} or {last}"})
+    return name
+
+
+Format: TypeAlias = Annotated[str, AfterValidator(_is_known)]
+"""One of `formats.format_names`."""
+
+
 class Target(Section):
     """Where the tables are written."""
 
-    format: Literal["iceberg", "delta", "hudi", "parquet", "memory"] = "iceberg"
+    format: Format = "iceberg"
     catalog: Catalog = Field(default_factory=Catalog)
     schema_evolution: SchemaEvolution = "on_write"
     kept_states: Annotated[int, Field(ge=2, le=1000)] = _KEPT_STATES
@@ -89,7 +103,7 @@ class Target(Section):
     @property
     def capabilities(self) -> Capabilities:
         """What tables are able to do that no rule says more of."""
-        return capabilities_of(self.format, self.schema_evolution)
+        return format_of(self.format).capabilities(self.schema_evolution)
 
     @property
     def metastore(self) -> bool:

@@ -103,7 +103,7 @@ def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId
     topics = {topic for status in statuses for topic in status.offsets}
     if not topics:
         return {}, None
-    from cdc_sync.sources.kafka import lag
+    from cdc_sync.sources.records import lag
 
     try:
         kafka = _client(config)

@@ -25,7 +25,8 @@ from cdc_sync.runtime.executor import Executor
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.runtime.reports import Plan, PlannedTable, table_history
 from cdc_sync.runtime.write_plan import Outcome, WritePlan
-from cdc_sync.sources.kafka import KafkaClient, Offsets, lag
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import Offsets, lag
 from cdc_sync.spark.session import build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.object_store import copy_files

@@ -39,7 +39,8 @@ from cdc_sync.runtime.reports import RunReport
 from cdc_sync.runtime.stream import TURN_SECONDS, stream
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
-from cdc_sync.sources.kafka import KafkaClient, Offsets
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.session import activate, build_session
 
 _REMEMBERED_SECONDS = 600.0

@@ -22,7 +22,8 @@ from cdc_sync.core.planning.observation import Sighting, Stretch
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.runtime.bounds import FAR_BACK
 from cdc_sync.runtime.context import Context
-from cdc_sync.sources.kafka import KafkaClient, Record
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before

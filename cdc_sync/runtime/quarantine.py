@@ -15,7 +15,7 @@ from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
-from cdc_sync.sources.kafka import Record
+from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample
 from cdc_sync.storage.quarantine import QuarantinedRecord
 

@@ -24,7 +24,7 @@ from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.planning.deadline import Failures
 from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.runtime.context import Context
-from cdc_sync.sources.kafka import Offsets
+from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.source import spark_kafka_options
 from cdc_sync.targets.common.jvm_errors import first_line
 

@@ -18,7 +18,7 @@ from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import reached_before, survey_with
 from cdc_sync.runtime.other_records import OtherRecords
 from cdc_sync.runtime.tables import Tables
-from cdc_sync.sources.kafka import Place
+from cdc_sync.sources.records import Place
 from cdc_sync.spark.observe import Survey
 
 _SHARED = Pause(

@@ -18,7 +18,8 @@ from cdc_sync.core.lineage.messages import MessageLog, logical_message
 from cdc_sync.core.lineage.renames import ToldRename, renames
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.errors import TransientError, WireError
-from cdc_sync.sources.kafka import KafkaClient, Record
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample
 
 _REPORTED = 20

@@ -8,12 +8,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-import stamina
 from confluent_kafka import (
     Consumer,
     IsolationLevel,
@@ -25,24 +22,17 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
-from structlog import get_logger
 
 from cdc_sync.config.clientnames import why_refused
 from cdc_sync.config.sources import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
+from cdc_sync.sources.records import Offsets, Place, Record, answers_of, near, record_of
+from cdc_sync.sources.retry import Outage, repeated
 
 T = TypeVar("T")
-K = TypeVar("K")
-
-Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
-"""topic -> partition -> offset."""
-Place: TypeAlias = tuple[str, int, int]
-"""Topic, partition and offset of a record."""
 
 _AT_ONCE = 5_000
 """Offsets that `chunks` reads at a time."""
-_NEAR = 50
-"""So many records are read sooner than a reading begins anew."""
 _PEEKED, _PEEKED_SECONDS = 256, 1.0
 _AHEAD_BYTES, _AHEAD_SECONDS = 64_000_000, 1.0
 
@@ -63,19 +53,6 @@ _REFUSED = frozenset(
     }
 )
 """Codes that no repetition mends."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One Kafka record; `timestamp` in milliseconds since the epoch."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 def _new_group() -> str:
@@ -102,11 +79,8 @@ class KafkaClient:
             stop: where it is set, no question is asked again.
         """
         self._stop = stop or threading.Event()
-        self._outage_timeout = config.outage_timeout.total_seconds()
-        self._has_answered = False
-        self.away_since: float | None = None
-        """When a question that had no answer was asked, if none had one since; by a clock that never goes back."""
         self._servers = config.bootstrap_servers
+        self._outage = Outage("Kafka", config.outage_timeout.total_seconds(), servers=self._servers)
         self._attempts = attempts or config.attempts
         self._timeout = config.request_timeout.total_seconds()
         self._settings = config.driver_settings
@@ -116,6 +90,11 @@ class KafkaClient:
         self._topic_ids: dict[str, str] = {}
         self._reader_group = _new_group()
         self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
+
+    @property
+    def away_since(self) -> float | None:
+        """When a question that had no answer was asked, if none had one since; by a clock that never goes back."""
+        return self._outage.since
 
     def close(self) -> None:
         """Let outstanding callbacks run; the connections end with the client."""
@@ -148,7 +127,7 @@ class KafkaClient:
 
         def ask() -> dict[str, str]:
             futures = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=self._timeout)
-            answers = _known(futures)
+            answers = answers_of(futures)
             return {name: str(answer.topic_id) for name, answer in answers.items()}
 
         found = self._asked("describe topics", ask)
@@ -210,7 +189,7 @@ class KafkaClient:
                 for message in consumer.consume(len(missing), 0.05):
                     offset = missing.pop((str(message.topic()), int(message.partition() or 0)), None)
                     if offset is not None and message.error() is None and message.offset() == offset:
-                        record = _record(message)
+                        record = record_of(message)
                         found[record.topic, record.partition, record.offset] = record
                         size += len(record.value or b"")
         self._ahead = found
@@ -257,7 +236,7 @@ class KafkaClient:
 
         def ask() -> bool:
             resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-            answers = _known(self._admin.describe_configs([resource], request_timeout=self._timeout))
+            answers = answers_of(self._admin.describe_configs([resource], request_timeout=self._timeout))
             policy = answers[resource]["cleanup.policy"].value if resource in answers else ""
             return "compact" in str(policy)
 
@@ -271,7 +250,7 @@ class KafkaClient:
             left = size
             with self._reading([(topic, partition, start)], self._read_settings()) as consumer:
                 while left > 0 and (message := self._polled(consumer)) is not None:
-                    record = _record(message)
+                    record = record_of(message)
                     if record.offset >= end:
                         break
                     found.append(record)
@@ -296,7 +275,7 @@ class KafkaClient:
         message = self._asked(f"read {topic}[{partition}]@{offset}", ask)
         if message is None or message.offset() != offset:
             return None
-        return _record(message)
+        return record_of(message)
 
     @contextmanager
     def _reading(self, places: Collection[Place], settings: dict[str, Any]) -> Iterator[Consumer]:
@@ -362,7 +341,7 @@ class KafkaClient:
                 wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
             )
             found: dict[str, dict[int, int]] = {}
-            for place, answer in _known(futures).items():
+            for place, answer in answers_of(futures).items():
                 found.setdefault(place.topic, {})[place.partition] = answer.offset
             return found
 
@@ -370,50 +349,23 @@ class KafkaClient:
 
     def _asked(self, what: str, ask: Callable[[], T]) -> T:
         """Ask until an answer comes, the brokers refuse, or the attempts are used up."""
-        attempts = stamina.retry_context(
-            on=self._may_pass,
-            attempts=self._attempts,
-            timeout=self._patience_left(),
-            wait_initial=0.2,
-            wait_max=5.0,
-            wait_jitter=0.2,
-        ).with_name(f"Kafka: {what}", (), {})
         asked = time.monotonic()
         try:
-            for attempt in attempts:
-                with attempt:
-                    answer = self._once(ask)
-                    self._note_answer()
-                    return answer
+            answer = repeated(
+                f"Kafka: {what}",
+                lambda: self._once(ask),
+                on=lambda error: isinstance(error, _RetryError) and not self._stop.is_set(),
+                attempts=self._attempts,
+                timeout=self._outage.patience_left(),
+            )
         except _RetryError as error:
-            self._note_silence(asked, str(error))
+            self._outage.note_silence(asked, str(error))
             raise KafkaUnavailable(
                 f"Cannot {what}: no usable answer from Kafka at {self._servers!r} in {self._attempts} attempts "
                 f"({error}); check that the brokers run and can be reached from here"
             ) from None
-        raise AssertionError("the retry loop returns or raises")
-
-    def _may_pass(self, error: Exception) -> bool:
-        return isinstance(error, _RetryError) and not self._stop.is_set()
-
-    def _patience_left(self) -> float:
-        """Return for how many seconds a question may be asked again: all of one outage share its timeout."""
-        gone = 0.0 if self.away_since is None else time.monotonic() - self.away_since
-        return max(self._outage_timeout - gone, 0.001)
-
-    def _note_silence(self, asked: float, error: str) -> None:
-        if self.away_since is None:
-            self.away_since = asked
-            if not self._has_answered:
-                return  # it was never there, which is said by the error itself
-            get_logger().warning(
-                "Kafka does not answer", servers=self._servers, error=error, waited_for_s=int(self._outage_timeout)
-            )
-
-    def _note_answer(self) -> None:
-        if self.away_since is not None and self._has_answered:
-            get_logger().info("Kafka answers again", after_s=round(time.monotonic() - self.away_since, 1))
-        self.away_since, self._has_answered = None, True
+        self._outage.note_answer()
+        return answer
 
     def _once(self, ask: Callable[[], T]) -> T:
         try:
@@ -443,61 +395,3 @@ class KafkaClient:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _REFUSED:
             self._refusal = error
-
-
-def near(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the ranges, ends exclusive, in which offsets lie near each other; they are in order."""
-    start = last = None
-    for offset in offsets:
-        if start is None or last is None:
-            start = offset
-        elif offset - last > _NEAR:
-            yield start, last + 1
-            start = offset
-        last = offset
-    if start is not None and last is not None:
-        yield start, last + 1
-
-
-def _known(futures: Mapping[K, Future[T]]) -> dict[K, T]:
-    """Wait for answers; leave out topics that do not exist."""
-    answers = {}
-    for key, future in futures.items():
-        try:
-            answers[key] = future.result()
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise
-    return answers
-
-
-def _record(message: Message) -> Record:
-    kind, timestamp = message.timestamp()
-    return Record(
-        topic=str(message.topic()),
-        partition=int(message.partition() or 0),
-        offset=int(message.offset() or 0),
-        timestamp=timestamp if kind else None,
-        key=_bytes(message.key()),
-        value=_bytes(message.value()),
-        headers=tuple((str(header[0]), _bytes(header[1])) for header in message.headers() or ()),
-    )
-
-
-def _bytes(data: bytes | str | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data
-
-
-def lag(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> int:
-    """Count the offsets between what a table has read and the ends of its topics.
-
-    Args:
-        offsets: the next offset to read; its topics are the table's topics.
-        beginnings: where partitions that the table has not begun count from.
-        ends: may hold other topics too; they do not count.
-    """
-    return sum(
-        max(0, end - offsets[topic].get(partition, beginnings.get(topic, {}).get(partition, 0)))
-        for topic in offsets
-        for partition, end in ends.get(topic, {}).items()
-    )

@@ -20,7 +20,7 @@ from cdc_sync.core.debezium.flattened import read_flattened
 from cdc_sync.core.debezium.forms import AvroBody, Form, Prefix
 from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
 from cdc_sync.errors import WireError
-from cdc_sync.sources.kafka import Record
+from cdc_sync.sources.records import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

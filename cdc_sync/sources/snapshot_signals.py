@@ -24,7 +24,8 @@ from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.resync import Resync, ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError, WireError
-from cdc_sync.sources.kafka import KafkaClient, Record
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample
 from cdc_sync.storage.state import StateStore
 

@@ -46,17 +46,16 @@ from cdc_sync.spark.converter import Converter, DecimalFormat, Decoding
 from cdc_sync.spark.decimal_numbers import are_numbers, with_numbers
 from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
-from cdc_sync.spark.groups import (
+from cdc_sync.spark.group_columns import (
     FORM,
     IS_KEY_UPDATE,
     MAY_BE_KEY_UPDATE,
     READING,
-    Group,
-    group,
     settings_of,
     unread_of,
     unsent_of,
 )
+from cdc_sync.spark.groups import Group, group
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
 from cdc_sync.spark.problems import becomes_null_of, may_name_another_row_of, of_doubts, problem_of, whole_before_of

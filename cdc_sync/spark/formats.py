@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdc_sync.config import Catalog, Target
+from cdc_sync.config.formats import format_of
 
 _EXTENSIONS = "spark.sql.extensions"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
@@ -44,8 +45,8 @@ def format_settings(target: Target) -> dict[str, str]:
             return HUDI_SETTINGS
         case "parquet":
             return PARQUET_SETTINGS
-        case "memory":
-            return {}
+        case name:
+            return dict(format_of(name).spark)
 
 
 DELTA_SETTINGS = {

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import WireColumn, WireDecimal, WireInteger, WireText, logical_type
+from cdc_sync.core.debezium.conversions import WireColumn, WireDecimal, WireText, logical_type
 from cdc_sync.core.debezium.forms import AvroBody, Prefix
-from cdc_sync.core.debezium.rules import MAX_DIGITS
-from cdc_sync.core.debezium.unsent import fields_that_lose_elements, unsent_fields
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
-from cdc_sync.spark.changelog import proving
-from cdc_sync.spark.columns import KEY, VALUE
+from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.conditions import any_or_false, first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import Format, ReadAs, avro_reader_type, decoder, is_placeholder, raw_type
+from cdc_sync.spark.group_columns import (
+    FORM,
+    IS_KEY_UPDATE,
+    MAY_BE_KEY_UPDATE,
+    by_index,
+    has_whole_before,
+    key_fields,
+    needed_of,
+    read_both,
+    read_key,
+    settings_of,
+    unread_of,
+    unsent_of,
+)
 from cdc_sync.spark.kept import kept
 from cdc_sync.spark.layouts import CORRUPT, Layout, layout_of
 from cdc_sync.spark.payloads import behind, read_avro
 from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
 from cdc_sync.spark.types import to_spark
-
-MAY_BE_KEY_UPDATE, IS_KEY_UPDATE = "may_be_key_update", "is_key_update"
-"""Whether a create may stand for a row that was there under another key, and whether it says so."""
-FORM = "f"
-"""The index of the record's form among those that are known, NULL if it has none of them."""
-READING = "r"
-"""The index of the record's converter, NULL if there is none."""
 
 
 class Group:
@@ -83,10 +86,10 @@ class Group:
         return (
             all(self._fields.get(column.name, column.field) == column.field for column in (*needed, *before))
             and all((field in wanted) == (field in self.columns) for field in shared)
-            and shared & _key_fields(converter) == shared & self.key_fields
-            and all(_both(self.columns[field], own[field]) for field in shared & wanted.keys())
+            and shared & key_fields(converter) == shared & self.key_fields
+            and all(read_both(self.columns[field], own[field]) for field in shared & wanted.keys())
             and all(
-                _both(self._present[field], own[field]) for field in shared & (self._before.keys() | earlier.keys())
+                read_both(self._present[field], own[field]) for field in shared & (self._before.keys() | earlier.keys())
             )
         )
 
@@ -96,10 +99,10 @@ class Group:
             self.forms.append(form)
         self.members.append((form, converter))
         for column in converter.schema.columns:
-            self._present[column.field] = _both(self._present.get(column.field, column), column)
+            self._present[column.field] = read_both(self._present.get(column.field, column), column)
         for columns, taken in ((self.columns, needed), (self._before, before)):
             for column in taken:
-                columns[column.field] = _both(columns.get(column.field, column), column) or column
+                columns[column.field] = read_both(columns.get(column.field, column), column) or column
                 self._fields[column.name] = column.field
         for field, column in self._before.items():
             self._before[field] = self._present[field] or column
@@ -195,7 +198,7 @@ class Group:
             found.append(decimals_of(decimals).alias(self._decimals_name))
         texts = self.texts()
         if texts:
-            found.append(are_text(texts).alias(self._are_text_name))
+            found.append(are_text(texts).alias(f"t{self.index}"))
         return found
 
     def _decimal(self, field: str) -> tuple[int, int] | None:
@@ -223,15 +226,11 @@ class Group:
     @property
     def are_text(self) -> Column:
         """Whether all of `texts` are."""
-        return F.col(self._are_text_name)
+        return F.col(f"t{self.index}")
 
     @property
     def _decimals_name(self) -> str:
         return f"m{self.index}"
-
-    @property
-    def _are_text_name(self) -> str:
-        return f"t{self.index}"
 
     def _decoder(self, field: str) -> Callable[[Column], Column] | None:
         return decoder(self.columns[field].wire, self.wire_format, self.settings)
@@ -267,7 +266,8 @@ class Group:
         if not any(field in unsent_of(converter, self.decoding) for _, converter in self.members):
             return None
         is_null, of_update = self.side(field, before=False).isNull(), self._is_update_or(IS_KEY_UPDATE)
-        return F.coalesce(is_null & of_update & ~self._has_whole_before(), F.lit(False))
+        whole = has_whole_before([item for _, item in self.members], self.layout, self._before)
+        return F.coalesce(is_null & of_update & ~whole, F.lit(False))
 
     def is_unread(self, name: str) -> Column | None:
         """Return whether the connector may not have read a value, None if it always does.
@@ -296,18 +296,6 @@ class Group:
         of_update = (op == "u") | ((op == "c") & F.col(key_update))
         return of_update if self.layout.tells_operation else of_update | (op != "d")
 
-    def _has_whole_before(self) -> Column:
-        """Return whether an event is known to hold the whole row before the change, whichever member's it is."""
-        schemas = [converter.schema for _, converter in self.members]
-        proofs = [frozenset(column.field for column in proving(schema.columns, schema.key)) for schema in schemas]
-        shown = [frozenset(column.field for column in schema.columns) for schema in schemas]
-        told = [
-            self.layout.before(field).isNotNull()
-            for field in self._before
-            if all(field in proof or field not in fields for proof, fields in zip(proofs, shown, strict=True))
-        ]
-        return F.lit(True) if not any(schema.record_key for schema in schemas) else any_or_false(told)
-
     def is_update(self) -> Column:
         """Return whether an event is an update and says so."""
         return F.coalesce(self.layout.op() == "u", F.lit(False)) if self.layout.tells_operation else F.lit(False)
@@ -323,23 +311,8 @@ class Group:
         return [event, self._key().alias(self.key_name)] if self.needs_key else [event]
 
     def _key(self) -> Column:
-        """Return the record's key as a struct of the key's fields, NULL where its form cannot be read."""
         fields = {field: self.columns[field] for field in self.columns if field in self.key_fields}
-        key_type = self._row(fields)
-        data = F.col(KEY)
-        found = F.lit(None).cast(key_type)
-        for form, item in dict(self.members).items():
-            here = F.col(FORM) == form
-            match item.key_form:
-                case Prefix(text=text):
-                    read = F.from_json(F.when(here, behind(data, len(text)).cast("string")), key_type)
-                case AvroBody() as avro:
-                    reader = {"type": "record", "name": "cdc_sync_key", "fields": self._members(fields, "k")}
-                    read = read_avro(data, avro, here, reader)
-                case _:
-                    continue
-            found = F.when(here, read).otherwise(found)
-        return found
+        return read_key(dict(self.members), self._row(fields), self._members(fields, "k"))
 
     @property
     def payload(self) -> Column:
@@ -353,7 +326,7 @@ class Group:
         prefixes = {
             form: len(item.value_form.text) for form, item in self.members if isinstance(item.value_form, Prefix)
         }
-        data = behind(F.col(VALUE), _by_index(prefixes)) if prefixes else F.col(VALUE)
+        data = behind(F.col(VALUE), by_index(prefixes)) if prefixes else F.col(VALUE)
         mine = F.col(FORM).isin(*self.forms)
         if self.needs_key:
             # A payload of null is a delete of a flattened table; of all others such records are left out before.
@@ -404,21 +377,6 @@ class Group:
         return bounded or decoding.refuse_ambiguous_null or more
 
 
-def unsent_of(converter: Converter, decoding: Decoding) -> frozenset[str]:
-    """Return the fields in which a NULL may stand for an unchanged value, as far as that is asked for."""
-    return unsent_fields(converter.schema) | converter.unread if decoding.unsent else frozenset()
-
-
-def unread_of(converter: Converter, decoding: Decoding) -> frozenset[str]:
-    """Return the fields of arrays whose elements the connector may not read, as far as that is asked for."""
-    return fields_that_lose_elements(converter.schema) if decoding.unsent else frozenset()
-
-
-def settings_of(converter: Converter, decoding: Decoding) -> ReadAs:
-    """Return how the values of a converter's records are read."""
-    return ReadAs(decimal_format=converter.decimal_format, out_of_range=decoding.out_of_range)
-
-
 def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Decoding) -> tuple[Group, ...]:
     """Put converters into as few groups as their types allow; those of one form into one, which parses its records."""
     of_form: dict[int, list[Converter]] = {}
@@ -427,7 +385,7 @@ def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Dec
     groups: list[Group] = []
     for form, members in of_form.items():
         # What one reads and another does not, at other positions, is read for both.
-        several = [_needed(item, decoding) for item in members]
+        several = [needed_of(item, decoding) for item in members]
         needed = list(dict.fromkeys(column for columns, _ in several for column in columns))
         before = list(dict.fromkeys(column for _, columns in several for column in columns))
         home = next((item for item in groups if item.takes(members[0], needed, before)), None)
@@ -437,60 +395,3 @@ def group(converters: Sequence[Converter], form_of: Sequence[int], decoding: Dec
         for converter in members:
             home.add(form, converter, needed, before)
     return tuple(groups)
-
-
-def _key_fields(converter: Converter) -> frozenset[str]:
-    """Return the wire fields of the columns that identify a row."""
-    schema = converter.schema
-    return frozenset(column.field for column in schema.columns if column.name in schema.key)
-
-
-def _needed(converter: Converter, decoding: Decoding) -> tuple[list[WireColumn], list[WireColumn]]:
-    """Return the columns that are read of the row after the change, and of the one before it."""
-    names = {entry.name for entry in converter.projection.columns if isinstance(entry, FromColumn)}
-    names |= set(converter.schema.key)
-    needed = [column for column in converter.schema.columns if column.name in names]
-    if decoding.images:
-        return needed, needed
-    return needed, before_beside_key(converter)
-
-
-_PROOFS = 4
-"""A value in one column proves that the image is whole; every update would have those of more read."""
-
-
-def before_beside_key(converter: Converter) -> list[WireColumn]:
-    """Return the columns that are read of the row before the change where full images are not asked for.
-
-    Besides the key those that tell whether a delete's key was made up, see `images`.
-    """
-    schema = converter.schema
-    key = [column for column in schema.columns if column.name in schema.key]
-    if not converter.may_make_up_values:
-        return key
-    read = {entry.name for entry in converter.projection.columns if isinstance(entry, FromColumn)}
-    proofs = proving((column for column in schema.columns if column.name in read), schema.key)[:_PROOFS]
-    return [column for column in schema.columns if column in key or not column.optional or column in proofs]
-
-
-def _both(one: WireColumn | None, other: WireColumn) -> WireColumn | None:
-    """Return the column that reads the values of both: equal types, or one that was widened; None if none does."""
-    if one is None or one.name != other.name:
-        return None
-    match one.wire, other.wire:
-        case (first, second) if first == second:
-            return one
-        case WireInteger(bits=first), WireInteger(bits=second) if first >= 32 and second >= 32:
-            return one if first > second else other
-        case WireDecimal(scale=first), WireDecimal(scale=second) if first == second:
-            digits = (item.wire.precision or MAX_DIGITS for item in (one, other) if isinstance(item.wire, WireDecimal))
-            return replace(one, wire=WireDecimal(precision=max(digits), scale=first))
-        case _:
-            return None
-
-
-def _by_index(sizes: dict[int, int]) -> Column:
-    """Return the number for the record's form: an array, for a literal of its own would be compiled anew."""
-    if len(sizes) == 1:
-        return F.lit(next(iter(sizes.values())))
-    return F.get(F.array(*(F.lit(sizes.get(form)).cast("int") for form in range(max(sizes) + 1))), F.col(FORM))

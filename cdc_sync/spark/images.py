@@ -20,7 +20,8 @@ from cdc_sync.spark.changelog import proving, whole_before
 from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.decode import decoder, raw_type
-from cdc_sync.spark.groups import Group, before_beside_key
+from cdc_sync.spark.group_columns import before_beside_key
+from cdc_sync.spark.groups import Group
 from cdc_sync.spark.types import literal
 
 Check: TypeAlias = tuple[tuple[object, ...], Column | None]

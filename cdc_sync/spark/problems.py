@@ -29,7 +29,8 @@ from cdc_sync.spark.converter import Converter
 from cdc_sync.spark.declared import not_as_declared
 from cdc_sync.spark.decode import becomes_null, does_not_convert
 from cdc_sync.spark.fitting import Casts
-from cdc_sync.spark.groups import FORM, READING, Group
+from cdc_sync.spark.group_columns import FORM, READING
+from cdc_sync.spark.groups import Group
 from cdc_sync.spark.images import Check, key_is_made_up, may_name_another_row, no_image
 from cdc_sync.spark.recognise import holds_half_of_a_pair, is_text
 from cdc_sync.spark.types import literal

@@ -12,6 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Config, Target
+from cdc_sync.config.formats import format_of
 from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.local.java import java_home
@@ -191,9 +192,13 @@ def _connectors(config: Config) -> dict[str, str]:
         return {"spark.jars": ",".join(config.spark.jars)}
     if config.spark.packages is not None:
         return {"spark.jars.packages": ",".join(config.spark.packages)} if config.spark.packages else {}
+    packages = format_of(config.target.format).packages
+    found = {}
     if pyspark.__version__ == LOCKED_PYSPARK:
-        return {"spark.jars": ",".join(str(path) for path in spark_jars(*jar_sets(config.target)))}
-    return {"spark.jars.packages": ",".join(coordinates(pyspark.__version__, jar_sets(config.target)))}
+        found["spark.jars"] = ",".join(str(path) for path in spark_jars(*jar_sets(config.target)))
+    else:
+        packages = (*coordinates(pyspark.__version__, jar_sets(config.target)), *packages)
+    return {**found, "spark.jars.packages": ",".join(packages)} if packages else found
 
 
 def _check_connectors(spark: SparkSession, target: Target) -> None:

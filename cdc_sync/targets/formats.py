@@ -1,13 +1,14 @@
-"""The formats there are, and how the configured one is opened; each is imported where it is asked for."""
+"""How the configured format is opened; its package is imported only then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pkgutil
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.formats import format_of
 from cdc_sync.targets.protocol import Target
 
 
@@ -28,45 +29,5 @@ def open_target(config: TargetConfig, spark: SparkSession) -> Target:
     Raises:
         TargetError: if its catalog cannot be reached.
     """
-    return _LOADERS[config.format](config, spark)
-
-
-def _iceberg(config: TargetConfig, spark: SparkSession) -> Target:
-    from cdc_sync.targets.iceberg.target import IcebergTarget
-
-    return IcebergTarget(config=config, spark=spark)
-
-
-def _delta(config: TargetConfig, spark: SparkSession) -> Target:
-    from cdc_sync.targets.delta.target import DeltaTarget
-    from cdc_sync.targets.hive.registered import registered
-
-    return registered(DeltaTarget(config=config, spark=spark), config, spark)
-
-
-def _hudi(config: TargetConfig, spark: SparkSession) -> Target:
-    from cdc_sync.targets.hive.registered import registered
-    from cdc_sync.targets.hudi.target import HudiTarget
-
-    return registered(HudiTarget(config=config, spark=spark), config, spark)
-
-
-def _parquet(config: TargetConfig, spark: SparkSession) -> Target:
-    from cdc_sync.targets.parquet.target import ParquetTarget
-
-    return ParquetTarget(config=config, spark=spark)
-
-
-def _memory(config: TargetConfig, spark: SparkSession) -> Target:
-    from cdc_sync.targets.memory.target import MemoryTarget
-
-    return MemoryTarget()
-
-
-_LOADERS: dict[str, Callable[[TargetConfig, SparkSession], Target]] = {
-    "iceberg": _iceberg,
-    "delta": _delta,
-    "hudi": _hudi,
-    "parquet": _parquet,
-    "memory": _memory,
-}
+    target: Target = pkgutil.resolve_name(format_of(config.format).opens)(config, spark)
+    return target

@@ -15,7 +15,8 @@ from confluent_kafka import Producer
 
 from cdc_sync.config import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
-from cdc_sync.sources.kafka import KafkaClient, lag, near
+from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.sources.records import lag, near
 
 NOBODY = "127.0.0.1:9"
 

@@ -11,11 +11,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from cdc_sync.api import commands
 from cdc_sync.config import parse_config
 from cdc_sync.core.history.history import History
 from cdc_sync.core.model.positions import SourcePosition, TableId
-from cdc_sync.core.planning.deciding import Words
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.testing import TEXT, column
@@ -209,64 +207,6 @@ def test_a_message_that_stays_away_leaves_the_policy_and_is_said_when_it_comes(d
     assert status.state == "running"
     (text,) = said
     assert text.startswith("version 2: 'a' and 'b' are one column, as the source told later; `cdc-sync decide`")
-
-
-def test_a_message_that_shows_rows_were_taken_for_others_pauses(driven: NewDriven) -> None:
-    it = driven("taken")
-    it.write()
-    it.run()
-    it.table.drop_column("a")
-    it.table.add_column(column("a", TEXT))
-    it.table.insert(id=2, z="z", a="second")
-    it.write()
-    assert it.run().state == "running", "nothing shows yet"
-
-    it.tell()
-    it.table.insert(id=3, z="z", a="third")
-    it.write()
-    status = it.run()
-
-    assert status.state == "paused"
-    assert status.reason is not None
-    assert "only later the source told that it is another one: alter table t drop column a" in status.reason
-
-
-def test_repeated_messages_change_nothing(driven: NewDriven) -> None:
-    it = driven("repeated")
-    it.table.rename_column("a", "b")
-    it.table.insert(id=2, z="z", b="second")
-    it.table.rename_column("b", "c")
-    it.table.insert(id=3, z="z", c="third")
-    it.table.messages += it.table.messages
-    it.tell()
-    it.write()
-
-    status = it.run()
-
-    assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "c": 3})
-    assert len(it.history.versions) == 3
-
-
-def test_a_declaration_against_the_source_pauses_and_a_decision_ends_it(driven: NewDriven) -> None:
-    it = driven("against", rule=", renames: {a: b}")
-    it.table.drop_column("a")
-    it.table.add_column(column("b", TEXT))
-    it.table.insert(id=2, z="z", b="second")
-    it.tell()
-    it.write()
-
-    status = it.run()
-
-    assert status.state == "paused"
-    assert status.reason is not None
-    assert "the operator declared it (declared), but dropped: alter table t drop column a" in status.reason
-
-    commands.decide(it.context.config, "t", Words(renames={}, not_same=("b",)))
-    it.job.catch_up()
-    (status,) = it.context.state.tables()
-
-    assert (status.state, status.reason, it.ids()) == ("running", None, {"id": 1, "z": 2, "b": 4})
-    assert [row["b"] for row in it.rows()] == [None, "second"]
 
 
 def test_a_compacted_topic_with_a_hole_proves_nothing_across_it(kafka: KafkaServer) -> None:

@@ -222,22 +222,3 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, format_: type[Any]) -> None:
             raise TargetError("the reply was lost")
 
     monkeypatch.setattr(format_, "migrate", losing)
-
-
-def test_a_new_table_waits_for_partitions_that_fit_it(pipeline: NewPipeline, produce: Produce) -> None:
-    table = orders("unfit")
-    lake = by(pipeline("unfit"), "[day(region)]")
-    table.insert(id=1, region="a")
-    produce(table.topic, table.records)
-    lake.run()
-    status = lake.statuses()["orders"]
-    assert (status.state, status.reason) == (
-        "paused",
-        "partition_by names day(region), column 'region' is STRING; it takes dates and timestamps only, so its target "
-        "is not made",
-    )
-
-    lake = by(lake, "[truncate(1, region)]")
-    lake.run()
-    assert spec(lake, table) == ["truncate[1] of region"]
-    assert_equal(lake, table)

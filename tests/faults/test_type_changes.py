@@ -229,39 +229,6 @@ def test_a_rewrite_is_rolled_back_and_carried_out_again(pipeline: NewPipeline, p
     assert_equal(shop.lake, shop.table)
 
 
-def test_a_large_table_asks_before_it_is_rewritten(pipeline: NewPipeline, produce: Produce) -> None:
-    shop = Shop(
-        pipeline("types-large", settings="policy: {rewrite_limit: 10}"),
-        produce,
-        column("t", INT32),
-    )
-    shop.table.insert(id=1, t=1)
-    shop.run()
-    shop.alter("t", TEXT, str)
-    shop.table.insert(id=2, t="two")
-    status = shop.run()
-    assert (status.state, status.version) == ("paused", 1)
-    assert "1 rows," in (status.reason or "")
-    assert "minutes; policy.rewrite_limit is 10" in (status.reason or "")
-    shop.lake = replace(shop.lake, settings="")
-    assert shop.run().state == "running"
-    assert_equal(shop.lake, shop.table)
-
-
-def test_a_side_column_keeps_the_old_one_with_its_data(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("types-side", settings="policy: {incompatible_types: side_column}")
-    shop = Shop(lake, produce, column("a", INT32))
-    shop.table.insert(id=1, a=1)
-    shop.run()
-    shop.table.update({"id": 1}, a=11)
-    shop.alter("a", TEXT, str)
-    shop.table.insert(id=2, a="two")
-    status = shop.run()
-    assert (status.state, status.version) == ("running", 2)
-    assert {row["id"]: (row["a"], row["a__retired_2"]) for row in shop.rows()} == {1: (None, 11), 2: ("two", None)}
-    assert any("policy.incompatible_types: side_column" in text for text in status.warnings)
-
-
 def test_a_changelog_and_a_type_without_a_conversion(pipeline: NewPipeline, produce: Produce) -> None:
     shop = Shop(
         pipeline("types-log", rules="[{pattern: '.*', mode: append}]"),

@@ -29,7 +29,7 @@ from cdc_sync.core.debezium.fingerprint import structural
 from cdc_sync.core.debezium.flattened import FlattenedSettings
 from cdc_sync.core.debezium.schema_book import Headers, KnownSchema, SchemaBook, digest_of
 from cdc_sync.errors import WireError
-from cdc_sync.sources.kafka import Record
+from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample
 from tests.corpus.reader import CAPTURES, schemas, topics
 from tests.fuzz.documents import damaged_schema

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from cdc_sync.config import Target, parse_config
-from cdc_sync.core.migration.capabilities import FORMATS
+from cdc_sync.config.formats import BUILT_IN
 from cdc_sync.core.migration.readers import ENGINES, REGIMES, has_logs, regime_of, right_for, why_not
 from cdc_sync.core.migration.readers_page import render
 from cdc_sync.errors import ConfigError
@@ -26,7 +26,7 @@ def test_every_engine_can_be_named_in_the_configuration() -> None:
 
 
 def test_every_format_that_is_kept_is_read_by_somebody() -> None:
-    assert {regime.partition(" ")[0] for regime in REGIMES} == set(FORMATS) - {"memory"}
+    assert {regime.partition(" ")[0] for regime in REGIMES} == set(BUILT_IN) - {"memory"}
     for regime in REGIMES:
         assert any(regime in right_for(name) for name in ENGINES)
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from cdc_sync.config import Catalog
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.core.migration.capabilities import SchemaEvolution, capabilities_of
+from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, SchemaEvolution
 from cdc_sync.core.migration.migration import AlterTable, ChangeRegime, Migration, RewriteTable, migration
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
@@ -80,7 +80,7 @@ class Switched:
     def change(self, *columns: Column, kind: type) -> None:
         after = replace(self.schema, columns=columns)
         before = version(self.number, self.schema)
-        able = capabilities_of("hudi", self.evolution)
+        able = HUDI_ON_READ if self.evolution == "on_read" else HUDI
         steps = migration(before, before, version(self.number + 1, after), capabilities=able)
         assert [type(step) for step in steps.steps] == [kind]
         self.number += 1
@@ -250,7 +250,7 @@ def test_a_changelog_and_a_table_without_a_key(kept: Target, session: SparkSessi
     for mode, metadata in (("append", ", _cdc_op string, _cdc_offset bigint"), ("upsert", "")):
         lake = Lake(target=kept, session=session, name=fresh_name())
         schema = InternalSchema(columns=(ID, A), primary_key=(), last_column_id=6)
-        able = capabilities_of("hudi", "on_read")
+        able = HUDI_ON_READ
         lake.migrate(migration(None, None, version(1, schema), capabilities=able, mode=mode))  # type: ignore[arg-type]
         values = [(1, 7, "c", 5), (1, 7, "u", 6)] if metadata else [(1, 7), (1, 7)]
         rows = session.createDataFrame(values, f"{value_column(1)} bigint, {value_column(2)} int{metadata}")
@@ -292,7 +292,7 @@ def _behind_the_files(patch: pytest.MonkeyPatch) -> None:
 
 def _behind_the_columns(patch: pytest.MonkeyPatch) -> None:
     """All that the commit needs is written, and it is not there."""
-    from cdc_sync.targets.hudi import commits as hudi_timeline
+    from cdc_sync.targets.hudi import timeline as hudi_timeline
 
     option = hudi_timeline.HudiTimeline._option
 

@@ -197,15 +197,8 @@ PARQUET = Capabilities(
 MEMORY = Capabilities(
     format="memory", promotions=frozenset(Promotion), rewritten=frozenset((RenameMember,)), merges=True
 )
-FORMATS = {item.format: item for item in (ICEBERG, DELTA, HUDI, PARQUET, MEMORY)}
-"""What each format that can be configured is able to do, its tables kept as they are if nothing is said of it."""
 KINDS = (ICEBERG, DELTA, HUDI, HUDI_ON_READ, PARQUET, MEMORY)
-"""The same with all ways to keep them."""
-
-
-def capabilities_of(form: str, evolution: SchemaEvolution) -> Capabilities:
-    """Return what tables of a format are able to do that are kept so."""
-    return HUDI_ON_READ if (form, evolution) == ("hudi", "on_read") else FORMATS[form]
+"""What tables of each format that comes with cdc_sync are able to do, in each way to keep them."""
 
 
 def can_change_in_place(capabilities: Capabilities, old: DataType, new: DataType) -> bool:

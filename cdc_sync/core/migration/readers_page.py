@@ -23,7 +23,7 @@ target:
 
 `cdc-sync validate` says why. Nothing else depends on it: tables are written in one way.
 
-The table below is measured by `.venv/bin/python -m bench.readers` ([how](../bench/README.md)): a table of all common
+The table below is measured by `.venv/bin/python -m bench.readers` (how: `bench/README.md`): a table of all common
 types lives through thirty-two steps, among them columns added, dropped, renamed, swapped, added again under a name of
 before, widened and converted; then each engine reads all of it, and every value is compared with the source's. The
 program acts by the same table (`cdc_sync/core/migration/readers.py`), which prints this page; a test compares them.

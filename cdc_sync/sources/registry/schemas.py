@@ -15,7 +15,6 @@ from datetime import timedelta
 from typing import Literal, Protocol
 
 import obstore
-import stamina
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 
 from cdc_sync.core.debezium.avro import connect_schema
@@ -23,6 +22,7 @@ from cdc_sync.core.debezium.wireids import WireId, find_id
 from cdc_sync.errors import HistoryError, RegistryUnavailable, TransientError, WireError
 from cdc_sync.sources.registry.apis import ApicurioApi, ConfluentApi
 from cdc_sync.sources.registry.http import NoAnswer, NoSuchPath, NoSuchSchema, RegistryHttp
+from cdc_sync.sources.retry import repeated
 from cdc_sync.storage.object_store import open_store
 
 _FORMAT = 1
@@ -206,20 +206,10 @@ class _Registry:
             ) from None
 
     def _repeated(self, id_: WireId, ask: Callable[[], str]) -> str:
-        attempts = stamina.retry_context(
-            on=self._is_worth_repeating,
-            attempts=self._attempts,
-            timeout=None,
-            wait_initial=0.2,
-            wait_max=5.0,
-            wait_jitter=0.2,
-        ).with_name(f"registry: get schema {id_}", (), {})
-        for attempt in attempts:
-            with attempt:
-                text = ask()
-                self._is_silent = False
-                return text
-        raise AssertionError("the retry loop returns or raises")
+        what = f"registry: get schema {id_}"
+        text = repeated(what, ask, on=self._is_worth_repeating, attempts=self._attempts)
+        self._is_silent = False
+        return text
 
     def _is_worth_repeating(self, error: Exception) -> bool:
         if isinstance(error, NoSuchSchema):

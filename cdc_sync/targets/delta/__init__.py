@@ -1,1 +1,19 @@
 """Delta tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cdc_sync.config import Target as TargetConfig
+    from cdc_sync.targets.protocol import Target
+
+
+def open_target(config: TargetConfig, spark: SparkSession) -> Target:
+    """Return the target."""
+    from cdc_sync.targets.delta.target import DeltaTarget
+    from cdc_sync.targets.hive.registered import registered
+
+    return registered(DeltaTarget(config=config, spark=spark), config, spark)

@@ -1,1 +1,19 @@
 """Hudi tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cdc_sync.config import Target as TargetConfig
+    from cdc_sync.targets.protocol import Target
+
+
+def open_target(config: TargetConfig, spark: SparkSession) -> Target:
+    """Return the target."""
+    from cdc_sync.targets.hive.registered import registered
+    from cdc_sync.targets.hudi.target import HudiTarget
+
+    return registered(HudiTarget(config=config, spark=spark), config, spark)

@@ -22,12 +22,12 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.conditions import all_of, any_of
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.common.rewritten_rows import converted_rows
-from cdc_sync.targets.hudi.commits import Snapshot
 from cdc_sync.targets.hudi.partitions import after_changes, division, partitioning_of
 from cdc_sync.targets.hudi.properties import Kept, Stamp, names_of
 from cdc_sync.targets.hudi.rows import prepared, record_key
 from cdc_sync.targets.hudi.schema import KEY, held_type
 from cdc_sync.targets.hudi.table import HudiTable, Written
+from cdc_sync.targets.hudi.timeline import Snapshot
 from cdc_sync.targets.protocol import check_held, marker_after_join
 
 _KEPT_COMMITS = 1000

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from pyspark.sql import SparkSession
+
+from cdc_sync.errors import TargetError
+from cdc_sync.spark.formats import HUDI_SETTINGS
 from cdc_sync.targets.hudi.schema import KEY
 
 SETTINGS = {
     # Presto and Trino read no later table version.
     "hoodie.write.table.version": "6",
     "hoodie.write.auto.upgrade": "false",
-    # Whoever begins a commit takes back what is unfinished, but not before nobody can complete it (`turns`).
+    # Whoever begins a commit takes back what is unfinished, but not before nobody can complete it (`timeline`).
     "hoodie.clean.failed.writes.policy": "NEVER",
     # Files are found by listing one folder; the metadata table would cost a second commit each time.
     "hoodie.metadata.enable": "false",
@@ -70,3 +74,11 @@ def key_generator(fields: Sequence[str]) -> str:
     """Return the class that a table divided by columns names: readers tell by it what its folders mean."""
     kind = {0: "Nonpartitioned", 1: "Simple"}.get(len(fields), "Complex")
     return f"org.apache.hudi.keygen.{kind}KeyGenerator"
+
+
+def check_serializer(spark: SparkSession) -> None:
+    """Refuse a session that would damage rows: what a JVM serializes with is said when it is started."""
+    key, kryo = "spark.serializer", HUDI_SETTINGS["spark.serializer"]
+    if spark.conf.get(key, None) != kryo:
+        settings = " ".join(f"--conf {name}={HUDI_SETTINGS[name]}" for name in (key, "spark.kryo.registrator"))
+        raise TargetError(f"Cannot write Hudi tables: Spark was started without {kryo}; give spark-submit {settings}")

@@ -29,7 +29,6 @@ from cdc_sync.errors import TargetError
 from cdc_sync.targets.common.folder import delete_folder
 from cdc_sync.targets.common.java import java_map
 from cdc_sync.targets.hudi.by_id import value_of
-from cdc_sync.targets.hudi.commits import each, has_logs, partition_fields
 from cdc_sync.targets.hudi.internal_schema import (
     LATEST_SCHEMA,
     dated,
@@ -54,7 +53,7 @@ from cdc_sync.targets.hudi.schema import (
     table_struct,
 )
 from cdc_sync.targets.hudi.settings import ON_READ, Operation, key_generator
-from cdc_sync.targets.hudi.turns import HudiTurns
+from cdc_sync.targets.hudi.timeline import HudiTimeline, each, has_logs, partition_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ class Written:
     deleted: int
 
 
-class HudiTable(HudiTurns):
+class HudiTable(HudiTimeline):
     """One table, which need not be there yet."""
 
     def columns_of(

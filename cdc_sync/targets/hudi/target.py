@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdc_sync.config import Target as TargetConfig
-from cdc_sync.core.migration.capabilities import Capabilities, capabilities_of
+from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, Capabilities
 from cdc_sync.core.migration.derived import held_partitioning
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.core.migration.migration import (
@@ -44,7 +44,6 @@ from cdc_sync.core.schema.types import NESTED
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import DELETED, value_column
 from cdc_sync.spark.conditions import all_of
-from cdc_sync.spark.formats import HUDI_SETTINGS
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.common.commits import Beginning, Entry, Lineage, states
@@ -53,7 +52,6 @@ from cdc_sync.targets.common.jvm_errors import failure
 from cdc_sync.targets.common.keyless import Writer, write_whole_rows
 from cdc_sync.targets.hive.listing import Listed
 from cdc_sync.targets.hudi.by_id import value_of
-from cdc_sync.targets.hudi.commits import Snapshot
 from cdc_sync.targets.hudi.internal_schema import anew, field_of, fields_of
 from cdc_sync.targets.hudi.migrate import (
     alter,
@@ -71,8 +69,9 @@ from cdc_sync.targets.hudi.partitions import Division, division, partition_colum
 from cdc_sync.targets.hudi.properties import Kept, Stamp, names_of
 from cdc_sync.targets.hudi.rows import appended, merged, prepared
 from cdc_sync.targets.hudi.schema import KEY, META, held_type
-from cdc_sync.targets.hudi.settings import ON_READ
+from cdc_sync.targets.hudi.settings import ON_READ, check_serializer
 from cdc_sync.targets.hudi.table import HudiTable
+from cdc_sync.targets.hudi.timeline import Snapshot
 from cdc_sync.targets.protocol import Batch, Commit
 
 
@@ -84,7 +83,7 @@ class HudiTarget:
         self._spark = spark
         self._warehouse = config.catalog.warehouse.rstrip("/")
         activate(spark)
-        _check_serializer(spark)
+        check_serializer(spark)
         # Else a list cannot hold a NULL. Source: parquet-avro's `AvroWriteSupport`.
         hadoop = self._jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
             spark._jsparkSession.sparkContext()
@@ -163,7 +162,7 @@ class HudiTarget:
                 changes = tuple(change for _, change in steps)
                 evolution = now.columns.evolution
                 after = table.columns_of(migration.schema, now.stamp.mode, evolution, now.stamp.partitions)
-                able = capabilities_of("hudi", evolution)
+                able = HUDI_ON_READ if evolution == "on_read" else HUDI
                 in_place = not rewrites(changes, able, migration.schema, now.stamp.mode)
                 if changes and (not in_place or table.would_misread(after)):
                     wanted = RewriteTable(version=now.stamp.version, before=steps[0][0], steps=steps, filled=())
@@ -375,14 +374,6 @@ _VERBS: Mapping[type[Step], str] = {
     Repartition: "partition",
     ChangeRegime: "change the regime of",
 }
-
-
-def _check_serializer(spark: SparkSession) -> None:
-    """Refuse a session that would damage rows: what a JVM serializes with is said when it is started."""
-    key, kryo = "spark.serializer", HUDI_SETTINGS["spark.serializer"]
-    if spark.conf.get(key, None) != kryo:
-        settings = " ".join(f"--conf {name}={HUDI_SETTINGS[name]}" for name in (key, "spark.kryo.registrator"))
-        raise TargetError(f"Cannot write Hudi tables: Spark was started without {kryo}; give spark-submit {settings}")
 
 
 def _lineage(table: HudiTable) -> Lineage:

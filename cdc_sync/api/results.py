@@ -1,0 +1,71 @@
+"""What commands return that no other package does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdc_sync.config import Config
+from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.migration.wording import Phrase
+from cdc_sync.core.model.positions import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A configuration that can be used.
+
+    Attributes:
+        topics: the topics that match now; None if Kafka was not asked.
+    """
+
+    config: Config
+    warnings: tuple[str, ...]
+    topics: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaDifference:
+    """What leads from one version of a table to another."""
+
+    table: TableId
+    before: int
+    after: int
+    changes: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledBack:
+    """What the job is to do about a rewrite of a table.
+
+    Attributes:
+        version: the version that rewrote the rows.
+        undo: it is to be carried out again; else rows and columns go back to those before.
+        is_back: by the job's last word, rows and columns are those before already.
+    """
+
+    table: TableId
+    version: int
+    undo: bool
+    is_back: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """What the job is to do about how a table's columns are found.
+
+    Attributes:
+        evolution: the regime that all its rows are rewritten in.
+        undo: they are not, though that was asked before.
+    """
+
+    table: TableId
+    target: str
+    evolution: SchemaEvolution
+    undo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """Which pages of documentation there are."""
+
+    pages: tuple[str, ...]

@@ -1,0 +1,70 @@
+"""The one door between a command and the terminal: its result is shown, its failure is one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import typer
+
+from cdc_sync.cli import log
+from cdc_sync.cli import render as output
+from cdc_sync.cli.printable import printable
+from cdc_sync.cli.signals import INTERRUPTED
+from cdc_sync.config import Config, Secret, load_config, redact
+from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.runtime.lost_jvm import DEAD_JVM, is_of_a_dead_jvm
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How to print; given before the command or after it."""
+
+    as_json: bool
+    verbose: bool
+
+
+def style_of(ctx: typer.Context, as_json: bool, verbose: bool) -> Style:
+    """Return how to print, as it is said before the command or after it."""
+    before: Style = ctx.obj
+    return Style(as_json=as_json or before.as_json, verbose=verbose or before.verbose)
+
+
+def with_config(
+    ctx: typer.Context, path: str, as_json: bool, verbose: bool, command: Callable[[Config], Result]
+) -> Result:
+    """Load a configuration, do something with it, and show what comes of it."""
+    style = style_of(ctx, as_json, verbose)
+    config = guarded(style, (), lambda: load_config(path), quiet=True)
+    return guarded(style, tuple(config.secrets), lambda: command(config))
+
+
+def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result], *, quiet: bool = False) -> Result:
+    """Do the work, print its result and return it; turn a failure into one line and an exit code."""
+    log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
+    try:
+        value = work()
+    except CdcSyncError as error:
+        message, exit_code = str(error), error.exit_code
+        cause: BaseException = error
+    except KeyboardInterrupt as error:
+        message, exit_code, cause = "Interrupted", INTERRUPTED, error
+    except Exception as error:
+        # The last door: nothing reaches the user as a bare traceback.
+        message = f"Cannot go on: {type(error).__name__}: {error}; --verbose shows where, please report it"
+        exit_code, cause = 1, error
+        if is_of_a_dead_jvm(error):
+            message, exit_code = DEAD_JVM, TransientError.exit_code
+    else:
+        if not quiet:
+            output.show(value, as_json=style.as_json, secrets=secrets)
+        return value
+    if style.verbose:
+        sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
+    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
+    raise typer.Exit(exit_code)
