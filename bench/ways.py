@@ -19,7 +19,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.runtime.row_shape import Shape, decoding_of
@@ -93,13 +93,13 @@ def ours(format_: Format, events: Events, shown: Sequence[Generation], config: C
 
 def _history(book: SchemaBook, route: Route, samples: Sequence[Record]) -> History:
     """Plan the versions that the samples, one for each schema, lead to."""
-    sightings = []
+    observations = []
     for place, sample in enumerate(samples):
         assert sample.value is not None
         known = book.learn(sample.key, sample.value)
         assert known.schema is not None, known.broken
         assert known.fingerprint is not None
-        sighting = Sighting(
+        observation = Observation(
             table=route.table,
             position=SourcePosition(kind="postgresql", parts=(place + 1, place + 1)),
             kafka=KafkaPosition(topic="wide", partition=0, offset=place),
@@ -109,8 +109,8 @@ def _history(book: SchemaBook, route: Route, samples: Sequence[Record]) -> Histo
             append_only=True,
             before_seen_in_stream=True,
         )
-        sightings.append(sighting)
-    plan = plan_table(None, sightings, route, ICEBERG)
+        observations.append(observation)
+    plan = plan_table(None, observations, route, ICEBERG)
     assert plan.refusal is None, plan.refusal
     assert len(plan.versions) == len(samples)
     return History(table=route.table, versions=plan.versions)

@@ -35,7 +35,7 @@ class ConfigError(CdcSyncError):
     """The configuration cannot be used.
 
     Args:
-        message: what is wrong and how to mend it, without the place.
+        message: what is wrong and how to fix it, without the place.
         path: the file, if the configuration came from one.
         line, column: one-based place in the file, if known.
     """
@@ -88,7 +88,7 @@ class WireError(CdcSyncError):
 
 
 class CannotPass(CdcSyncError):
-    """What trying again does not mend: the source table pauses.
+    """What trying again does not fix: the source table pauses.
 
     Args:
         message: what is wrong.

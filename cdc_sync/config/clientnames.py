@@ -133,8 +133,8 @@ def why_refused(names: Iterable[str], detail: str) -> str:
             return f"{name} is a setting of Java's client only; move it to kafka.spark_properties"
     if unknown:
         meant = _meant(unknown[1], LIBRDKAFKA)
-        return f"{unknown[1]} is no setting of librdkafka{meant or '; remove it, or mend its name'}"
-    return f"{detail.rstrip('.')}; mend it there"
+        return f"{unknown[1]} is no setting of librdkafka{meant or '; remove it, or fix its name'}"
+    return f"{detail.rstrip('.')}; fix it there"
 
 
 def _meant(name: str, known: frozenset[str]) -> str:

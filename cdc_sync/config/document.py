@@ -61,7 +61,7 @@ class Document:
         """Build the error for a place.
 
         Args:
-            message: what is wrong and how to mend it.
+            message: what is wrong and how to fix it.
             place: the value, or the nearest that exists in the file.
             at_key: point at the key instead of what stands behind it.
         """

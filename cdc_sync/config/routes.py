@@ -31,7 +31,7 @@ def route(config: Config, table: TableId) -> Route | None:
         try:
             target = template_of(rule).fill(table, match.groupdict())
         except TemplateError as error:
-            raise RefusedError(f"Cannot route table {table}: tables[{index}].target {error}; mend it") from None
+            raise RefusedError(f"Cannot route table {table}: tables[{index}].target {error}; fix it") from None
         return Route(
             table=table,
             target=target,

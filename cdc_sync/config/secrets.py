@@ -116,7 +116,7 @@ def secret_in(path: Path) -> str:
         raise UnresolvedError(f"file {path} is not UTF-8 text; store the secret as text") from None
     except OSError as error:
         raise UnresolvedError(
-            f"file {path} cannot be read ({error.strerror}); create it or mend the path, which is relative to the "
+            f"file {path} cannot be read ({error.strerror}); create it or fix the path, which is relative to the "
             "current directory"
         ) from None
 

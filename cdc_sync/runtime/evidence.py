@@ -20,14 +20,14 @@ from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deadline import Patience
 from cdc_sync.core.planning.next_version import moment_of
-from cdc_sync.core.planning.observation import Sighting, Stretch
+from cdc_sync.core.planning.observation import Observation, Stretch
 from cdc_sync.core.planning.plan import TablePlan, first_end, in_time, is_later, plan_table
 from cdc_sync.core.table.questions import PlanOf
 from cdc_sync.core.table.state import TableState
 from cdc_sync.runtime.bounds import position_before
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.followed import name_changes
-from cdc_sync.runtime.observe import sightings_of
+from cdc_sync.runtime.observe import observations_of
 
 _UNREAD = 3
 """Statements that `status` shows of one table."""
@@ -72,12 +72,12 @@ def plan_of(
 ) -> TablePlan:
     """Plan with the evidence; where it stays away too long, without."""
     history, table = state.history, state.table
-    sightings = sightings_of(context, history, state.route, stretches)
-    values, kept = _values(context, state, sightings), _kept(context, history, table, sightings)
+    observations = observations_of(context, history, state.route, stretches)
+    values, kept = _values(context, state, observations), _kept(context, history, table, observations)
     planned = partial(
         plan_table,
         history,
-        sightings,
+        observations,
         state.route,
         state.route.capabilities,
         logs=context.evidence.logs,
@@ -106,22 +106,24 @@ def plan_of(
     return _in_time(context, state, plan)
 
 
-def _kept(context: Context, history: History | None, table: TableId, sightings: Sequence[Sighting]) -> Kept:
+def _kept(context: Context, history: History | None, table: TableId, observations: Sequence[Observation]) -> Kept:
     """Return the readings of the catalogue that these events are judged by."""
     head = None if history is None else history.head.position
-    later = (sighting for sighting in sightings if head is None or sighting.position >= head)
-    moments = [moment for sighting in later if (moment := moment_of(sighting)) is not None]
+    later = (observation for observation in observations if head is None or observation.position >= head)
+    moments = [moment for observation in later if (moment := moment_of(observation)) is not None]
     return context.catalogue.prepare(table, head, moments)
 
 
-def _values(context: Context, state: TableState, sightings: Sequence[Sighting]) -> Mapping[KafkaPosition, Compared]:
+def _values(
+    context: Context, state: TableState, observations: Sequence[Observation]
+) -> Mapping[KafkaPosition, Compared]:
     """Return what rows say about the columns that these events show under other names."""
     if state.route.append:
         return {}
     head = None if state.history is None else state.history.head
     later = [
         item
-        for item in sorted(sightings, key=lambda item: (item.position, item.kafka))
+        for item in sorted(observations, key=lambda item: (item.position, item.kafka))
         if not item.truncate and (head is None or is_later(item.position, item.kafka, head))
     ]
     columns = () if head is None else tuple(column.name for column in head.schema.live)

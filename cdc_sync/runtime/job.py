@@ -34,7 +34,7 @@ from cdc_sync.runtime.between_batches import (
 from cdc_sync.runtime.commands import Asked
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.executor import Executor
-from cdc_sync.runtime.maintenance import Rota
+from cdc_sync.runtime.maintenance import MaintenanceSchedule
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.runtime.stream import TURN_SECONDS, stream
 from cdc_sync.runtime.tables import Tables
@@ -63,7 +63,7 @@ class SyncJob:
         self._passed_over: set[str] = set()
         """Topics that had no turn in a batch, for they still ran."""
         self._asked = Asked(context, self.tables, self._elsewhere)
-        self._rota = Rota(context)
+        self._schedule = MaintenanceSchedule(context)
         self._remembered = time.monotonic()
 
     def process(self, ends: Ends, *, turn: float | None = None) -> None:
@@ -178,9 +178,9 @@ class SyncJob:
         """Maintain the table whose turn it is, if it is any's, between two batches and when nothing runs."""
         if self._running:
             return
-        table = self._rota.next(self.tables.all())
+        table = self._schedule.next(self.tables.all())
         if table is not None:
-            self._elsewhere(table, partial(self._rota.maintain, table))
+            self._elsewhere(table, partial(self._schedule.maintain, table))
 
     def _read_again(self, but: Set[str]) -> None:
         """Look again at tables that could not be read, but for those of topics that were looked at just now."""

@@ -141,7 +141,7 @@ class _Maintainer:
         return self._opened
 
 
-class Rota:
+class MaintenanceSchedule:
     """Whose turn it is to be maintained by the running job. One thread at a time."""
 
     def __init__(self, context: Context) -> None:

@@ -1,4 +1,4 @@
-"""From the stretches Spark found to sightings: sample records fetched and parsed, once for each schema."""
+"""From the stretches Spark found to observations: sample records fetched and parsed, once for each schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.limits import too_long, too_much
-from cdc_sync.core.planning.observation import Sighting, Stretch
+from cdc_sync.core.planning.observation import Observation, Stretch
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.runtime.bounds import FAR_BACK
 from cdc_sync.runtime.context import Context
@@ -36,11 +36,11 @@ LOOK_BACK = 200
 _OF_THE_LOG = ("c", "u", "d", "t")
 
 
-def sightings_of(
+def observations_of(
     context: Context, history: History | None, route: Route, stretches: Sequence[Stretch]
-) -> tuple[Sighting, ...]:
-    """Turn the stretches of one table into sightings; stretches whose schema cannot be read give none."""
-    found: list[Sighting] = []
+) -> tuple[Observation, ...]:
+    """Turn the stretches of one table into observations; stretches whose schema cannot be read give none."""
+    found: list[Observation] = []
     before = _InEffect.of(history)
     for stretch in sorted(stretches, key=lambda item: (item.position, item.kafka)):
         known = learn(context, stretch.kafka, stretch.digest)
@@ -51,7 +51,7 @@ def sightings_of(
         if event is None:
             continue
         source = event.source
-        sighting = Sighting(
+        observation = Observation(
             table=stretch.table,
             position=stretch.position,
             kafka=stretch.kafka,
@@ -71,11 +71,11 @@ def sightings_of(
             begins_reading=source.marker in FIRST,
             began=stretch.began[: stretch.position.incarnation],
         )
-        found.append(sighting)
-        if not sighting.truncate and (before is None or known.fingerprint != before.fingerprint):
+        found.append(observation)
+        if not observation.truncate and (before is None or known.fingerprint != before.fingerprint):
             before = _InEffect(
                 kafka=stretch.kafka,
-                snapshot=sighting.snapshot,
+                snapshot=observation.snapshot,
                 fingerprint=known.fingerprint,
                 first=before is None,
             )

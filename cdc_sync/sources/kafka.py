@@ -52,7 +52,7 @@ _REFUSED = frozenset(
         KafkaError.UNSUPPORTED_SASL_MECHANISM,
     }
 )
-"""Codes that no repetition mends."""
+"""Codes that no repetition fixes."""
 
 
 def _new_group() -> str:
@@ -377,7 +377,7 @@ class KafkaClient:
             refusal = found if found.code() in _REFUSED else self._refusal
             if refusal is not None:
                 raise ConfigError(
-                    f"Cannot use Kafka at {self._servers!r}: {refusal.str()}; mend the kafka section"
+                    f"Cannot use Kafka at {self._servers!r}: {refusal.str()}; fix the kafka section"
                 ) from None
             raise _RetryError(found.str()) from None
 

@@ -14,7 +14,7 @@ from cdc_sync.config.sources import SourceValues as Settings
 from cdc_sync.core.debezium.schema_book import SchemaBook
 from cdc_sync.core.lineage.continuity import Change, Compared, compare
 from cdc_sync.core.model.positions import KafkaPosition, TableId
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.errors import WireError
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.samples import Sample, read_sample
@@ -51,14 +51,14 @@ class SourceValues:
         return SourceValues(None, self._kafka, self._book, self._state, placeholder=self._unknown[0])
 
     def prepare(
-        self, table: TableId, columns: Sequence[str], sightings: Sequence[Sighting]
+        self, table: TableId, columns: Sequence[str], observations: Sequence[Observation]
     ) -> Mapping[KafkaPosition, Compared]:
         """Return what is known by the places of these events.
 
         Args:
             table: whose events they are.
             columns: the names before the first of them, none if nothing is known of the table.
-            sightings: in order.
+            observations: in order.
 
         Raises:
             KafkaUnavailable: if Kafka stays away through the bounded retries.
@@ -66,11 +66,11 @@ class SourceValues:
         """
         found = dict(self._of(table))
         old = columns
-        for sighting in sightings:
-            new = [column.name for column in sighting.schema.columns]
-            in_doubt = bool(set(old) - set(new)) and bool(set(new) - set(old)) and sighting.schema.key
-            if in_doubt and sighting.kafka not in found and self._settings is not None:
-                found[sighting.kafka] = self._compared(self._settings, sighting, old, new)
+        for observation in observations:
+            new = [column.name for column in observation.schema.columns]
+            in_doubt = bool(set(old) - set(new)) and bool(set(new) - set(old)) and observation.schema.key
+            if in_doubt and observation.kafka not in found and self._settings is not None:
+                found[observation.kafka] = self._compared(self._settings, observation, old, new)
             old = new
         return found
 
@@ -88,16 +88,18 @@ class SourceValues:
                 self._kept[table] = dict(self._state.compared(table))
             return self._kept[table]
 
-    def _compared(self, settings: Settings, sighting: Sighting, old: Sequence[str], new: Sequence[str]) -> Compared:
-        at = sighting.kafka
+    def _compared(
+        self, settings: Settings, observation: Observation, old: Sequence[str], new: Sequence[str]
+    ) -> Compared:
+        at = observation.kafka
         end = self._kafka.ends([at.topic]).get(at.topic, {}).get(at.partition, at.offset)
         last = self._last.get(at)
         if last is not None and last[0] == end:
             return last[1]
         first = self._kafka.beginnings([at.topic]).get(at.topic, {}).get(at.partition, 0)
         compared = compare(
-            self._changes(sighting.table, at, max(first, at.offset - settings.records), at.offset),
-            self._changes(sighting.table, at, at.offset, min(end, at.offset + settings.records)),
+            self._changes(observation.table, at, max(first, at.offset - settings.records), at.offset),
+            self._changes(observation.table, at, at.offset, min(end, at.offset + settings.records)),
             old,
             new,
             least=settings.distinct,

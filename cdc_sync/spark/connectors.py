@@ -29,7 +29,7 @@ _LINES = {
 LOCKED_PYSPARK = "3.5.7"
 """For this version every jar is pinned by checksum in `local/jars.lock`; other versions resolve coordinates."""
 _KAFKA_CLIENTS = "org.apache.kafka:kafka-clients:3.9.2"
-"""Newer than what Spark brings, whose versions have CVE-2025-27817 and CVE-2025-27818 (mended in 3.9.1)."""
+"""Newer than what Spark brings, whose versions have CVE-2025-27817 and CVE-2025-27818 (fixed in 3.9.1)."""
 _JDBC = ("org.xerial:sqlite-jdbc:3.54.1.0", "org.postgresql:postgresql:42.7.14")
 """Drivers of the databases that Iceberg's catalog of type jdbc may lie in."""
 

@@ -32,7 +32,7 @@ from cdc_sync.storage.object_store import is_digest, name_of, open_store, table_
 
 T = TypeVar("T")
 _REFUSALS = (PermissionDeniedError, UnauthenticatedError, InvalidPathError, NotSupportedError, PermissionError)
-"""Errors that asking again does not mend."""
+"""Errors that asking again does not fix."""
 
 
 class HistoryStore:

@@ -127,14 +127,14 @@ def test_validate_shows_references_instead_of_secrets(cdc_sync: CommandLine, con
             "properties: {session.timout.ms: 1}",
             "session.timout.ms is no setting of librdkafka; did you mean session.timeout.ms?",
         ),
-        ("driver_properties: {zebra: 1}", "zebra is no setting of librdkafka; remove it, or mend its name"),
+        ("driver_properties: {zebra: 1}", "zebra is no setting of librdkafka; remove it, or fix its name"),
         (
             "properties: {sasl.login.read.timeout.ms: 1}",
             "sasl.login.read.timeout.ms is a setting of Java's client only; move it to kafka.spark_properties",
         ),
         (
             "properties: {security.protocol: SSL2}",
-            'Invalid value "SSL2" for configuration property "security.protocol"; mend it there',
+            'Invalid value "SSL2" for configuration property "security.protocol"; fix it there',
         ),
     ],
 )

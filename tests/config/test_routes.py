@@ -169,7 +169,7 @@ def test_a_table_whose_target_name_comes_out_empty_is_refused_alone() -> None:
         route(config, ORDERS)
 
     assert str(refusal.value) == (
-        "Cannot route table shop.inv.orders: tables[0].target gives 'inv.', which has an empty part; mend it"
+        "Cannot route table shop.inv.orders: tables[0].target gives 'inv.', which has an empty part; fix it"
     )
 
 

@@ -86,7 +86,7 @@ def test_a_catalogue_that_cannot_be_read_is_a_gap() -> None:
 def test_a_table_that_waits_for_proof_says_which_evidence_there_is() -> None:
     table = Table()
     table.rename_column("z", "b")
-    sightings = table.row()
+    observations = table.row()
     route = replace(ROUTE, policy=Policy(unproven_rename="pause"))
     told = {
         "no evidence is configured that proves such changes: `cdc-sync docs identity` shows what would": Coverage(),
@@ -94,7 +94,7 @@ def test_a_table_that_waits_for_proof_says_which_evidence_there_is() -> None:
         "; ".join(of().gaps): of(),
     }
     for text, found in told.items():
-        refusal = sightings.plan(route, coverage=found).refusal
+        refusal = observations.plan(route, coverage=found).refusal
         assert refusal is not None
         assert refusal.remedy.endswith(f"; {text}")
 

@@ -1,4 +1,4 @@
-"""Targets that somebody else altered while the job was away: named, with what mends it, or marked."""
+"""Targets that somebody else altered while the job was away: named, with what fixes it, or marked."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from cdc_sync.core.debezium.conversions import EventSchema, WireColumn
 from cdc_sync.core.lineage.catalogue import Attribute, Stamp
 from cdc_sync.core.lineage.records import SchemaChangeRecord
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from tests.laws.identity_model import KINDS, Col
 
 DATABASE = "shop"
@@ -141,10 +141,10 @@ def shape_of(row: Row) -> tuple[tuple[str, str, bool], ...]:
     return tuple((column.name, column.kind, column.key) for column in row.columns)
 
 
-def sightings(course: Course, told: Sequence[SourcePosition]) -> Iterator[tuple[Row, Sighting]]:
+def observations(course: Course, told: Sequence[SourcePosition]) -> Iterator[tuple[Row, Observation]]:
     """Cut the rows into stretches: one begins where the schema changes, and behind every position in `told`.
 
-    More may be told while a sighting is looked at.
+    More may be told while an observation is looked at.
     """
     previous: Row | None = None
     streamed_before = streamed = False
@@ -155,14 +155,14 @@ def sightings(course: Course, told: Sequence[SourcePosition]) -> Iterator[tuple[
         if previous is not None and shape_of(previous) != shape_of(row):
             streamed_before, streamed = streamed, False
         if previous is None or cuts or shape_of(previous) != shape_of(row):
-            yield row, sighting(course, row, before_seen_in_stream=streamed_before or streamed)
+            yield row, observation(course, row, before_seen_in_stream=streamed_before or streamed)
         streamed = streamed or not row.snapshot
         previous = row
 
 
-def sighting(course: Course, row: Row, *, before_seen_in_stream: bool = True) -> Sighting:
+def observation(course: Course, row: Row, *, before_seen_in_stream: bool = True) -> Observation:
     shape = shape_of(row)
-    return Sighting(
+    return Observation(
         table=course.table,
         position=row.position,
         kafka=row.kafka,

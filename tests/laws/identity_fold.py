@@ -1,4 +1,4 @@
-"""One course planned sighting by sighting, and every decision compared with what really happened."""
+"""One course planned observation by observation, and every decision compared with what really happened."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import LeftOut, Route, TargetName
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table
 from cdc_sync.core.schema.policy import Policy
-from tests.laws.identity_course import POSTGRES, Course, Row, sighting
+from tests.laws.identity_course import POSTGRES, Course, Row, observation
 
 Logs = Callable[[int], Sequence[ColumnLog]]
-"""Number of a sighting -> what is known when it is planned."""
+"""Number of an observation -> what is known when it is planned."""
 Readings = Callable[[int], Kept]
 """The same for readings of the catalogue."""
 
@@ -39,7 +39,7 @@ ROUTE = Route(
 
 def fold(
     course: Course,
-    seen: Sequence[tuple[Row, Sighting]],
+    seen: Sequence[tuple[Row, Observation]],
     logs: Logs,
     *,
     kept: Readings = no_readings,
@@ -59,7 +59,7 @@ def fold(
         afterwards: what is known at last; what it says of decisions made without it is counted.
 
     Returns:
-        renames: columns whose name in one sighting is not the one in the next.
+        renames: columns whose name in one observation is not the one in the next.
         found, missed, paused: what became of each of these: kept its id; got another one, so that its history is
             split; the table was stopped there. It is then taken up anew, as a table seen for the first time.
         wrong: an id that passed from one column to another of another name, although all names that were
@@ -188,7 +188,7 @@ def _judged(
 
 def _late(
     course: Course,
-    seen: Sequence[tuple[Row, Sighting]],
+    seen: Sequence[tuple[Row, Observation]],
     number: int,
     history: History | None,
     logs: Logs,
@@ -201,5 +201,5 @@ def _late(
     row = course.rows[(course.pick >> 4) % len(course.rows)]
     if row.position >= history.head.position:
         return 0
-    item = sighting(course, row)
+    item = observation(course, row)
     return len(plan_table(history, [item], route, ICEBERG, logs=logs(number), kept=kept(number)).versions)

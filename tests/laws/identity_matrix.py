@@ -14,8 +14,8 @@ from cdc_sync.core.lineage.ddl_log import DdlLog
 from cdc_sync.core.lineage.kept import Kept
 from cdc_sync.core.lineage.records import SchemaChangeRecord
 from cdc_sync.core.migration.routes import LeftOut
-from cdc_sync.core.planning.observation import Sighting
-from tests.laws.identity_course import Course, Row, sightings
+from cdc_sync.core.planning.observation import Observation
+from tests.laws.identity_course import Course, Row, observations
 from tests.laws.identity_evidence import Reader, is_told_whole, message_log, messages_of
 from tests.laws.identity_fold import fold
 from tests.laws.identity_model import HIDDEN
@@ -75,7 +75,7 @@ def ddl_log(records: Iterable[SchemaChangeRecord]) -> ColumnLog:
 def planned(course: Course, evidence: str) -> Counter[str]:
     """Plan a course with one kind of evidence, whole and in time."""
     if evidence == "none":
-        rows = [(row, replace(item, append_only=False)) for row, item in sightings(course, [])]
+        rows = [(row, replace(item, append_only=False)) for row, item in observations(course, [])]
         return fold(course, rows, lambda _: ())
     logs: list[ColumnLog] = []
     if evidence in ("DDL", "all") and course.changes:
@@ -89,17 +89,17 @@ def planned(course: Course, evidence: str) -> Counter[str]:
     return fold(course, cut(course, logs), lambda _: logs)
 
 
-def cut(course: Course, logs: Sequence[ColumnLog]) -> list[tuple[Row, Sighting]]:
-    return list(sightings(course, structures_behind(logs, course.table, None)))
+def cut(course: Course, logs: Sequence[ColumnLog]) -> list[tuple[Row, Observation]]:
+    return list(observations(course, structures_behind(logs, course.table, None)))
 
 
 def read_along(
     course: Course, logs: Sequence[ColumnLog], reader: Reader
-) -> tuple[list[tuple[Row, Sighting]], list[Kept]]:
+) -> tuple[list[tuple[Row, Observation]], list[Kept]]:
     """Return what is planned, and what readings are kept then; the first row behind each new one is planned too."""
     told = list(structures_behind(logs, course.table, None))
     seen, kept = [], []
-    for row, item in sightings(course, told):
+    for row, item in observations(course, told):
         seen.append((row, item))
         kept.append(reader.plan(row))
         told += (position for position in kept[-1].cuts if position not in told)

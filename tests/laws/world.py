@@ -54,7 +54,7 @@ from cdc_sync.core.table.transitions import (
     WriteRange,
 )
 from tests.laws.sources import Life
-from tests.plan.model import BOOK, ROUTE, Event, sightings, stretches, topic
+from tests.plan.model import BOOK, ROUTE, Event, observations, stretches, topic
 
 Rows = dict[Any, dict[int, Any]]
 
@@ -222,7 +222,7 @@ class World:
             case PlanOf():
                 mine = {stretch.kafka for stretch in seen.stretches}
                 found = [event for event in self.order if event.kafka in mine]
-                sighted = sightings(self.state.history, found, self.order[: self.there])
+                sighted = observations(self.state.history, found, self.order[: self.there])
                 return plan_table(self.state.history, sighted, self.route, self.route.capabilities)
             case RoomFor(versions=wanted):
                 return wanted, None

@@ -21,7 +21,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, TableId
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import Record
@@ -102,8 +102,8 @@ def stretches(seen: Iterable[Event], within: Iterable[Event], history: History |
     return found
 
 
-def sightings(history: History | None, found: Sequence[Event], all_events: Iterable[Event]) -> list[Sighting]:
-    """Turn stretches into sightings, as `cdc_sync.runtime.observe` does with samples from Kafka."""
+def observations(history: History | None, found: Sequence[Event], all_events: Iterable[Event]) -> list[Observation]:
+    """Turn stretches into observations, as `cdc_sync.runtime.observe` does with samples from Kafka."""
     everything = list(all_events)
     look = history.look if history else None
     before = (look.kafka, look.snapshot, look.fingerprint) if look else None
@@ -114,7 +114,7 @@ def sightings(history: History | None, found: Sequence[Event], all_events: Itera
         assert schema is not None
         assert fingerprint is not None
         streamed = before is not None and (not before[1] or _was_streamed(before[0], event, everything, first=first))
-        seen.append(sighting(event, before_seen_in_stream=streamed))
+        seen.append(observation(event, before_seen_in_stream=streamed))
         if event.source.op != "t" and (before is None or fingerprint != before[2]):
             before, first = (event.kafka, event.source.snapshot, fingerprint), before is None
     return seen
@@ -130,11 +130,11 @@ def _was_streamed(since: KafkaPosition, event: Event, everything: Sequence[Event
     )
 
 
-def sighting(event: Event, **changes: Any) -> Sighting:
+def observation(event: Event, **changes: Any) -> Observation:
     schema, fingerprint = event.known.schema, event.known.fingerprint
     assert schema is not None
     assert fingerprint is not None
-    seen = Sighting(
+    seen = Observation(
         table=event.source.table,
         position=event.source.position,
         kafka=event.kafka,
@@ -167,4 +167,4 @@ def planned(
     route: Route = ROUTE,
 ) -> TablePlan:
     """Survey and plan."""
-    return plan_table(history, sightings(history, stretches(seen, within, history), everything), route, ICEBERG)
+    return plan_table(history, observations(history, stretches(seen, within, history), everything), route, ICEBERG)

@@ -11,7 +11,7 @@ from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.incarnations import Began, Moment, extended, fall, placed, reach
 from cdc_sync.core.planning.plan import Refusal, plan_table
 from cdc_sync.testing import SourceTable
-from tests.plan.model import ROUTE, Event, grown, sightings, stretches, topic
+from tests.plan.model import ROUTE, Event, grown, observations, stretches, topic
 
 
 def events_of(table: SourceTable) -> list[Event]:
@@ -45,7 +45,7 @@ class Reader:
         began = self._begun(start, end)
         seen = [self._placed(event, began) for event in self._events[start:end]]
         everything = [self._placed(event, began) for event in self._events]
-        found = sightings(self.history, stretches(seen, seen, self.history), everything)
+        found = observations(self.history, stretches(seen, seen, self.history), everything)
         given = [replace(item, began=began[: item.position.incarnation]) for item in found]
         plan = plan_table(self.history, given, self._route, ICEBERG)
         self.history, self.refusal = grown(self.history, plan), plan.refusal

@@ -10,7 +10,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
-from tests.plan.model import ROUTE, Event, sightings, topic
+from tests.plan.model import ROUTE, Event, observations, topic
 
 
 class Table(SourceTable):
@@ -34,7 +34,7 @@ class Table(SourceTable):
 
     def plan(self, route: Any = ROUTE, **options: Any) -> TablePlan:
         events = self.events()
-        return plan_table(None, sightings(None, _firsts(events), events), route, ICEBERG, **options)
+        return plan_table(None, observations(None, _firsts(events), events), route, ICEBERG, **options)
 
     def history(self, route: Any = ROUTE) -> History:
         plan = self.plan(route)

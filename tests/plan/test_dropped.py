@@ -16,12 +16,12 @@ from cdc_sync.core.migration.routes import Decision, Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.end_of_table import archive_name, begun_behind, last_end
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.runtime.reports import table_history
 from cdc_sync.testing import INT32, TEXT, column
-from tests.plan.model import ROUTE, sightings
+from tests.plan.model import ROUTE, observations
 from tests.plan.tables import Table
 
 Follower = Literal["created", "renamed"]
@@ -69,7 +69,7 @@ class Course:
     def dropped_at(self) -> SourcePosition:
         return self._structures[0].position
 
-    def sightings(self) -> list[Sighting]:
+    def observations(self) -> list[Observation]:
         """The first event, and the first one behind each thing told."""
         events = self.table.events()
         cuts = [structure.position for structure in self._structures]
@@ -78,10 +78,10 @@ class Course:
             for before, event in zip([None, *events], events, strict=False)
             if before is None or any(before.source.position < cut <= event.source.position for cut in cuts)
         ]
-        return list(sightings(None, firsts, events))
+        return list(observations(None, firsts, events))
 
     def plan(self, answer: str = "keep", *, patient: bool = False, to_the_end: bool = True) -> TablePlan:
-        wanted, seen = route(answer), self.sightings()
+        wanted, seen = route(answer), self.observations()
         return plan_table(None, seen, wanted, ICEBERG, logs=self.logs, patient=patient, to_the_end=to_the_end)
 
 
@@ -140,8 +140,8 @@ def test_any_split_of_the_events_gives_the_same_versions(answer: str) -> None:
     assert numbers(whole) == ["seen", answer, "new", answer, "new", answer]
     history: History | None = None
     found: list[Version] = []
-    for sighting in course.sightings():
-        for seen in ([sighting], []):
+    for observation in course.observations():
+        for seen in ([observation], []):
             plan = plan_table(history, seen, wanted, ICEBERG, logs=course.logs)
             found += plan.versions
             history = History(table=course.table.id, versions=tuple(found))
@@ -193,13 +193,13 @@ def test_rows_of_a_table_that_nothing_says_was_created_stop_it(answer: str) -> N
     history = History(table=gone.table.id, versions=gone.plan(answer).versions)
     gone.row()
     for patient in (True, False):
-        plan = plan_table(history, gone.sightings(), route(answer), ICEBERG, logs=gone.logs, patient=patient)
+        plan = plan_table(history, gone.observations(), route(answer), ICEBERG, logs=gone.logs, patient=patient)
         assert (plan.waiting is not None, plan.refusal is not None) == (patient, not patient)
 
 
 def test_a_new_table_that_is_to_be_asked_about_stops_there() -> None:
     course = Course().drop().take_name("created").row()
-    plan = plan_table(None, course.sightings(), route("drop", recreate="pause"), ICEBERG, logs=course.logs)
+    plan = plan_table(None, course.observations(), route("drop", recreate="pause"), ICEBERG, logs=course.logs)
 
     assert numbers(plan) == ["seen", "drop"]
     assert plan.refusal is not None
@@ -209,21 +209,21 @@ def test_a_new_table_that_is_to_be_asked_about_stops_there() -> None:
 def test_a_changelog_gets_a_new_table_too() -> None:
     course = Course().drop().take_name("created").row()
     changelog = replace(route("archive"), append=True)
-    assert numbers(plan_table(None, course.sightings(), changelog, ICEBERG, logs=course.logs)) == [
+    assert numbers(plan_table(None, course.observations(), changelog, ICEBERG, logs=course.logs)) == [
         "seen",
         "archive",
         "new",
     ]
-    kept = plan_table(None, course.sightings(), replace(changelog, policy=ROUTE.policy), ICEBERG, logs=course.logs)
+    kept = plan_table(None, course.observations(), replace(changelog, policy=ROUTE.policy), ICEBERG, logs=course.logs)
     assert kept.refusal is not None
 
 
 def test_what_the_operator_decided_of_columns_stands_above_it() -> None:
     course = Course().drop().take_name("created").row()
-    at = str(course.sightings()[-1].kafka)
+    at = str(course.observations()[-1].kafka)
     decided = replace(ROUTE, decisions=(Decision(table=ROUTE.table, at=at, renames={"id": "id", "a": "a", "z": "z"}),))
 
-    plan = plan_table(None, course.sightings(), decided, ICEBERG, logs=course.logs)
+    plan = plan_table(None, course.observations(), decided, ICEBERG, logs=course.logs)
 
     assert numbers(plan) == ["seen", "keep", "seen"]
 

@@ -18,7 +18,7 @@ from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC
 from cdc_sync.testing import INT32, column
 from tests.faults.told import ToldTable
-from tests.plan.model import ROUTE, sightings, topic
+from tests.plan.model import ROUTE, observations, topic
 
 _B = column("b", INT32)
 
@@ -57,7 +57,7 @@ class Generated:
             for before, event in zip([None, *events], events, strict=False)
             if before is None or before.known.digest != event.known.digest
         ]
-        return plan_table(None, sightings(None, firsts, events), route, ICEBERG, logs=self.logs() if told else ())
+        return plan_table(None, observations(None, firsts, events), route, ICEBERG, logs=self.logs() if told else ())
 
 
 @pytest.mark.parametrize("told", [True, False])

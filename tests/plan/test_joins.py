@@ -21,7 +21,7 @@ from cdc_sync.core.schema.changes import JoinColumn, RenameColumn, ReviveColumn
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.storage.history import version_to_text
 from cdc_sync.testing import INT32, INT64, TEXT, column
-from tests.plan.model import ROUTE, sightings
+from tests.plan.model import ROUTE, observations
 from tests.plan.tables import Table, _firsts
 
 
@@ -178,7 +178,7 @@ class TestAfterwards:
         table.rename_column("y", "w")
         table.row()
         events = table.events()
-        plan = plan_table(joined, sightings(joined, _firsts(events), events), ROUTE, ICEBERG)
+        plan = plan_table(joined, observations(joined, _firsts(events), events), ROUTE, ICEBERG)
         (version,) = plan.versions
         assert ids(version) == {"id": 1, "a": 2, "w": 3, "n": 5}
 
@@ -190,17 +190,17 @@ class TestMadeAgain:
         joined = with_join(table.history(), "z", "y")
         table.add_column(column("n", TEXT))
         events = table.row().events()
-        plan = plan_table(joined, sightings(joined, _firsts(events), events), ROUTE, ICEBERG)
+        plan = plan_table(joined, observations(joined, _firsts(events), events), ROUTE, ICEBERG)
         written = [version_to_text(version) for version in (*joined.versions, *plan.versions)]
         route = replace(ROUTE, joins=(found(History(table=table.id, versions=joined.versions[:2]), "z", "y"),))
 
-        at_once = plan_table(None, sightings(None, _firsts(events), events), route, ICEBERG)
+        at_once = plan_table(None, observations(None, _firsts(events), events), route, ICEBERG)
         assert [version_to_text(version) for version in at_once.versions] == written
 
-        parts = plan_table(None, sightings(None, _firsts(first), first), route, ICEBERG).versions
+        parts = plan_table(None, observations(None, _firsts(first), first), route, ICEBERG).versions
         assert len(parts) == 3, "the join needs no event behind it"
         history = History(table=table.id, versions=parts)
-        parts += plan_table(history, sightings(history, _firsts(events), events), route, ICEBERG).versions
+        parts += plan_table(history, observations(history, _firsts(events), events), route, ICEBERG).versions
         assert [version_to_text(version) for version in parts] == written
 
 

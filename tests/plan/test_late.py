@@ -11,7 +11,7 @@ from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, UNSHOWN
 from cdc_sync.testing import TEXT, column
 from tests.faults.told import ToldTable
-from tests.plan.model import ROUTE, sightings, topic
+from tests.plan.model import ROUTE, observations, topic
 
 LATE = (
     "existing rows read NULL; what they hold is not known: it was there before events showed it, for the source tells "
@@ -37,7 +37,7 @@ class Hiding(ToldTable):
             at = KafkaPosition(topic="shop.message", partition=0, offset=offset)
             log.add(logical_message(json.loads(record.value or b"")["payload"], at))
         (events,) = topic(self.records)
-        return plan_table(None, sightings(None, events, events), ROUTE, ICEBERG, logs=(log.log(),))
+        return plan_table(None, observations(None, events, events), ROUTE, ICEBERG, logs=(log.log(),))
 
 
 def marks(plan: TablePlan) -> list[tuple[int, str, str]]:

@@ -15,13 +15,13 @@ from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.planning.change_policy import Wanted, wanted
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.core.schema.align import align
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
 from cdc_sync.core.schema.types import DataType
 from cdc_sync.testing import FLOAT64, INT32, INT64, column
-from tests.plan.model import ROUTE, sightings
+from tests.plan.model import ROUTE, observations
 from tests.plan.tables import Table
 
 MODE_NAMES = ("evolve", "try_evolve", "lenient", "exception", "ignore")
@@ -109,10 +109,10 @@ def route(mode: str) -> Route:
     return replace(ROUTE, policy=route_of("{}", f"{{mode: {mode}}}").policy)
 
 
-def _behind(table: Table) -> list[Sighting]:
+def _behind(table: Table) -> list[Observation]:
     """The last event, as the first of a stretch."""
     events = table.events()
-    return list(sightings(None, [events[0], events[-1]], events))[-1:]
+    return list(observations(None, [events[0], events[-1]], events))[-1:]
 
 
 def outcome(plan: TablePlan) -> str:

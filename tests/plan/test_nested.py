@@ -17,7 +17,7 @@ from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, array, column, struct
-from tests.plan.model import ROUTE, sightings
+from tests.plan.model import ROUTE, observations
 from tests.plan.tables import Table
 from tests.plan.test_modes import MODE_NAMES, route
 
@@ -168,7 +168,7 @@ def test_a_kept_member_is_told_of_once_and_comes_back_as_itself() -> None:
 def _next(history: History, table: Table, wanted: Route) -> TablePlan:
     """Plan with the last event, as the first of a stretch."""
     events = table.events()
-    found = sightings(None, [events[0], events[-1]], events)[-1:]
+    found = observations(None, [events[0], events[-1]], events)[-1:]
     return plan_table(history, found, wanted, ICEBERG)
 
 

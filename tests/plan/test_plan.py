@@ -12,12 +12,12 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision
 from cdc_sync.core.planning.column_mappings import with_declared_key
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import Refusal, TablePlan, plan_table
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, TEXT, array, column, decimal, struct
-from tests.plan.model import ROUTE, in_source_order, planned, sighting, sightings
+from tests.plan.model import ROUTE, in_source_order, observation, observations, planned
 from tests.plan.tables import Table
 
 PAUSE = replace(ROUTE, policy=Policy(unproven_rename="pause"))
@@ -165,7 +165,7 @@ class TestVersions:
         t.add_column(column("n", INT32))
         history = t.row().history()
         early, late = in_source_order(t.events())
-        again = replace(sighting(early), kafka=replace(late.kafka, offset=99))
+        again = replace(observation(early), kafka=replace(late.kafka, offset=99))
         assert plan_table(history, [again], ROUTE, ICEBERG) == TablePlan(versions=())
 
 
@@ -313,7 +313,7 @@ class TestRefusals:
         t.rename_column("id", "key")
         events = t.row().events()
         assert changes(t.plan()) == ["id->key"]
-        several = [sighting(event, partitions=2) for event in events]
+        several = [observation(event, partitions=2) for event in events]
         assert "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
 
     def test_an_incompatible_type_pauses_and_names_both(self) -> None:
@@ -372,7 +372,7 @@ class TestRefusals:
         t.insert(id=9, a=1)
         assert t.plan().refusal is None
         assert t.history().head.schema.primary_key == (1, 2)
-        several = [sighting(event, partitions=2) for event in t.events()]
+        several = [observation(event, partitions=2) for event in t.events()]
         found = refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
         assert found.startswith("the key changed from (id) to (id, a), and the topic has 2 partitions: ")
         changelog = plan_table(None, several, replace(ROUTE, append=True), ICEBERG)
@@ -395,7 +395,7 @@ class TestRefusals:
 
     def test_a_table_whose_keys_carry_no_schema_is_refused(self) -> None:
         (event,) = Table(column("id", INT32), key=()).events()
-        stop = refusal(plan_table(None, [sighting(event, opaque_key=True)], ROUTE, ICEBERG))
+        stop = refusal(plan_table(None, [observation(event, opaque_key=True)], ROUTE, ICEBERG))
         assert "carry no schema" in stop.reason
         assert "schemas.enable=true" in stop.remedy
 
@@ -417,7 +417,7 @@ class TestRefusals:
         (event,) = Table(column("id", INT32), column("a", INT32), key=record_key).events()
         assert event.known.schema is not None
         route = replace(ROUTE, key=declared)
-        one = sighting(event, schema=with_declared_key(event.known.schema, route))
+        one = observation(event, schema=with_declared_key(event.known.schema, route))
         assert plan_table(None, [one], route, ICEBERG).refusal is None
         several = replace(one, partitions=3)
         changelog = replace(route, append=True)
@@ -443,7 +443,7 @@ class TestRefusals:
 
         def plan(partitions: int) -> TablePlan:
             first, second = (
-                sighting(event, partitions=partitions, schema=with_declared_key(event.known.schema, route))
+                observation(event, partitions=partitions, schema=with_declared_key(event.known.schema, route))
                 for event in t.row().events()[:2]
                 if event.known.schema is not None
             )
@@ -465,7 +465,7 @@ class TestRefusals:
         assert event.known.schema is not None
         for route in (ROUTE, replace(ROUTE, key=("id",))):
             schema = with_declared_key(event.known.schema, route)
-            seen = sighting(event, schema=schema, opaque_key=True, partitions=2)
+            seen = observation(event, schema=schema, opaque_key=True, partitions=2)
             stop = refusal(plan_table(None, [seen], route, ICEBERG))
             assert "carry no schema" in stop.reason
             assert "schemas.enable=true" in stop.remedy
@@ -474,12 +474,12 @@ class TestRefusals:
     def test_a_key_that_is_no_column_is_refused(self) -> None:
         (event,) = Table().events()
         assert event.known.schema is not None
-        seen = sighting(event, schema=replace(event.known.schema, key=("gone",)))
+        seen = observation(event, schema=replace(event.known.schema, key=("gone",)))
         assert "key column 'gone' is not a column" in refusal(plan_table(None, [seen], ROUTE, ICEBERG)).reason
 
     def test_a_schema_beyond_the_limits_is_refused(self) -> None:
         (event,) = Table().events()
-        stop = refusal(plan_table(None, [sighting(event, exceeded=("too much", "raise it"))], ROUTE, ICEBERG))
+        stop = refusal(plan_table(None, [observation(event, exceeded=("too much", "raise it"))], ROUTE, ICEBERG))
         assert (stop.reason, stop.remedy) == ("too much", "raise it")
 
     @pytest.mark.parametrize("name", ["__cdc_sync_x", ""])
@@ -514,10 +514,10 @@ class TestRefusals:
         assert (again.versions, again.refusal) == ((), first.refusal)
 
 
-def test_sightings_are_planned_in_source_order_however_they_come() -> None:
+def test_observations_are_planned_in_source_order_however_they_come() -> None:
     t = Table()
     t.add_column(column("n", INT32))
     events = t.row().events()
-    seen: list[Sighting] = sightings(None, events, events)
+    seen: list[Observation] = observations(None, events, events)
     assert plan_table(None, reversed(seen), ROUTE, ICEBERG) == plan_table(None, seen, ROUTE, ICEBERG)
     assert any(isinstance(c, UpdateColumnType | AddColumn) for c in t.plan().versions[1].changes)

@@ -18,7 +18,7 @@ from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.merge_columns import find_join
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.plan import TablePlan, plan_table
 from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.resync import marks
@@ -29,7 +29,7 @@ from cdc_sync.runtime.reports import table_history
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.testing import TEXT, column
 from tests.faults.told import ToldTable
-from tests.plan.model import ROUTE, Event, sightings, topic
+from tests.plan.model import ROUTE, Event, observations, topic
 
 T = TableId(database="shop", schema="public", table="t")
 U = replace(T, table="u")
@@ -77,7 +77,7 @@ class Course:
         firsts = [event for before, event in zip([None, *mine], mine, strict=False) if _is_first(before, event, cuts)]
         return plan_table(
             history,
-            sightings(history, firsts, mine),
+            observations(history, firsts, mine),
             replace(ROUTE, table=table, policy=Policy(rename_table=cast(Any, answer))),
             ICEBERG,
             logs=self.logs,
@@ -270,8 +270,8 @@ def test_columns_that_were_kept_under_the_old_name_are_not_joined_under_the_new_
     assert "another name" in refused.reason
 
 
-def _blind(course: Course) -> list[Sighting]:
+def _blind(course: Course) -> list[Observation]:
     """What is seen where the source tells nothing."""
     (events,) = topic(course.table.records)
     firsts = [event for before, event in zip([None, *events], events, strict=False) if _is_first(before, event, [])]
-    return [replace(item, append_only=False) for item in sightings(None, firsts, events)]
+    return [replace(item, append_only=False) for item in observations(None, firsts, events)]

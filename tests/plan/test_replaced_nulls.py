@@ -10,7 +10,7 @@ from cdc_sync.core.planning.replaced_nulls import ONGOING, PERHAPS, noted, shown
 from cdc_sync.core.planning.resync import Resync, marks
 from cdc_sync.core.schema.projection import Projection, project
 from cdc_sync.testing import INT32, column
-from tests.plan.model import sighting
+from tests.plan.model import observation
 from tests.plan.tables import Table
 
 
@@ -35,7 +35,7 @@ def test_what_events_show_of_defaults_is_told_by_column() -> None:
     t.add_column(column("full", INT32, optional=False, default=7))
     event = t.row(full=1).events()[-1]
     head = t.history().head.schema
-    shown = shown_defaults([Reads(schema=sighting(event).schema, projection=project(head, head))])
+    shown = shown_defaults([Reads(schema=observation(event).schema, projection=project(head, head))])
     assert shown == {1: False, 2: False, 3: False, 4: True, 5: False}, "0 may be a function's, and replaces NULL too"
 
 

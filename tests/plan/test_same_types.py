@@ -18,7 +18,7 @@ from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.core.schema.sent import Sent
 from cdc_sync.core.schema.serde import schema_from_json, schema_to_json
 from cdc_sync.testing import BYTES, INT32, INT64, JSON, TEXT, TIMESTAMP, TIMESTAMP_MILLIS, array, column, decimal
-from tests.plan.model import ROUTE, sightings
+from tests.plan.model import ROUTE, observations
 from tests.plan.tables import Table
 
 LOG = replace(ROUTE, append=True)
@@ -79,7 +79,7 @@ class Course:
         events = self.table.events()
         seen = [
             replace(item, snapshot=snapshot and place > 0)
-            for place, item in enumerate(sightings(None, [events[0], events[-1]], events))
+            for place, item in enumerate(observations(None, [events[0], events[-1]], events))
         ]
         logs = [ColumnLog(self._kind, self._structures)] if self._structures else []
         plan = plan_table(None, seen, route, ICEBERG, logs=logs)

@@ -41,7 +41,7 @@ from cdc_sync.spark.decode import PLACEHOLDER
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT
 from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
-from tests.plan.model import ROUTE, sightings, stretches, topic
+from tests.plan.model import ROUTE, observations, stretches, topic
 from tests.spark.records import frame, one
 
 pytestmark = pytest.mark.spark
@@ -54,7 +54,7 @@ def table(*columns: Any, **options: Any) -> SourceTable:
 
 def history(t: SourceTable) -> History:
     (events,) = topic(t.records)
-    plan = plan_table(None, sightings(None, stretches(events, events, None), events), ROUTE, ICEBERG)
+    plan = plan_table(None, observations(None, stretches(events, events, None), events), ROUTE, ICEBERG)
     assert plan.refusal is None, plan.refusal
     return History(table=t.id, versions=plan.versions)
 

@@ -21,7 +21,7 @@ from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.observe import survey
 from cdc_sync.testing import Record
 from tests.corpus.reader import Message, schemas, topics
-from tests.plan.model import ROUTE, sightings, stretches, topic
+from tests.plan.model import ROUTE, observations, stretches, topic
 
 pytestmark = pytest.mark.spark
 
@@ -94,7 +94,7 @@ def _bytes(data: bytes | None) -> bytearray | None:
 
 def history(messages: Sequence[Message]) -> History:
     (events,) = topic([Record(key=message.key, value=message.value) for message in messages])
-    plan = plan_table(None, sightings(None, stretches(events, events, None), events), ROUTE, ICEBERG)
+    plan = plan_table(None, observations(None, stretches(events, events, None), events), ROUTE, ICEBERG)
     assert plan.refusal is None, plan.refusal
     table = events[0].source.table
     return History(table=table, versions=plan.versions)

@@ -10,7 +10,7 @@ from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class Observation:
     """The first event of a stretch that shares one schema.
 
     Attributes:

@@ -1,6 +1,6 @@
-"""Every decision of a batch, without I/O: from what was sighted to new versions, or to a refusal.
+"""Every decision of a batch, without I/O: from what was seen to new versions, or to a refusal.
 
-A *sighting* is the first event, in source order, of a stretch of events of one table that share one schema. Sightings
+An *observation* is the first event, in source order, of a stretch of events of one table that share one schema. They
 come from `spark.observe`; their order is the source's, so the same events give the same versions however they were
 split into batches and partitions.
 """
@@ -35,7 +35,7 @@ from cdc_sync.core.planning.next_version import (
     in_new_log,
     next_version,
 )
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.refusals import Refused, recreated_before, refused_record_key, unreadable
 from cdc_sync.core.planning.table_renames import NO_NAME_CHANGES, NameChanges, departure_of
 
@@ -76,7 +76,7 @@ class TablePlan:
 
 def plan_table(
     history: History | None,
-    sightings: Iterable[Sighting],
+    observations: Iterable[Observation],
     route: Route,
     capabilities: Capabilities,
     *,
@@ -88,14 +88,14 @@ def plan_table(
     patient: bool = False,
     to_the_end: bool = False,
 ) -> TablePlan:
-    """Derive the versions that the sightings of one table lead to.
+    """Derive the versions that the observations of one table lead to.
 
-    Law: for sightings given in any number of consecutive groups, each planned on the history the former groups led
+    Law: for observations given in any number of consecutive groups, each planned on the history the former groups led
     to, the versions are the same as for all of them at once.
 
     Args:
         history: None if there is none yet.
-        sightings: the first event of each stretch, and the first one behind each structure in `logs`.
+        observations: the first event of each stretch, and the first one behind each structure in `logs`.
         route: what the operator wants of the table.
         capabilities: what its target can do.
         logs: what the source itself says of its columns, the strongest evidence first.
@@ -121,41 +121,41 @@ def plan_table(
     warnings: list[str] = []
     if history is not None:
         history = _with_joins(history, route, capabilities, versions)
-    for sighting in sorted(sightings, key=lambda s: (s.position, s.kafka)):
+    for observation in sorted(observations, key=lambda s: (s.position, s.kafka)):
         if history is not None:
-            if not is_later(sighting.position, sighting.kafka, history.head):
+            if not is_later(observation.position, observation.kafka, history.head):
                 continue
-            stop, history = _to_its_end(given, history, versions, sighting)
+            stop, history = _to_its_end(given, history, versions, observation)
             if stop is not None:
                 return replace(stop, versions=tuple(versions), warnings=tuple(warnings))
-        if sighting.truncate and (history is None or not route.append):
+        if observation.truncate and (history is None or not route.append):
             # It says nothing of columns, and has no key.
-            if history is not None and in_new_log(sighting, history):
-                versions.append(emptied_in_new_log(given, history, sighting))
+            if history is not None and in_new_log(observation, history):
+                versions.append(emptied_in_new_log(given, history, observation))
                 history = history.extended(versions[-1])
             continue
-        seen = observed(sighting.schema)
-        outcome: Version | Refused | Waits | None = _to_come_here(given, history, sighting)
+        seen = observed(observation.schema)
+        outcome: Version | Refused | Waits | None = _to_come_here(given, history, observation)
         if outcome is None:
-            outcome = unreadable(sighting, seen, route, capabilities)
+            outcome = unreadable(observation, seen, route, capabilities)
         if outcome is None and history is not None and route.key is not None and not route.append:
-            outcome = refused_record_key(history.record_key, sighting)
+            outcome = refused_record_key(history.record_key, observation)
         if outcome is None and history is None:
-            outcome = first_version(sighting, seen, given.kept)
+            outcome = first_version(observation, seen, given.kept)
         elif outcome is None and history is not None:
-            outcome = next_version(given, history, sighting, seen)
+            outcome = next_version(given, history, observation, seen)
         if isinstance(outcome, Version):
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
                 outcome = Refused(reason=clash.reason, remedy=clash.remedy)
             elif route.key is not None:
-                outcome = replace(outcome, record_key=sighting.schema.record_key)
+                outcome = replace(outcome, record_key=observation.schema.record_key)
         match outcome:
             case Refused(reason=reason, remedy=remedy):
-                refusal = Refusal(reason=reason, remedy=remedy, position=sighting.position, kafka=sighting.kafka)
+                refusal = Refusal(reason=reason, remedy=remedy, position=observation.position, kafka=observation.kafka)
                 return TablePlan(versions=tuple(versions), refusal=refusal, warnings=tuple(warnings))
             case Waits(reason=reason, table=other):
-                waiting = Waiting(reason=reason, position=sighting.position, kafka=sighting.kafka, table=other)
+                waiting = Waiting(reason=reason, position=observation.position, kafka=observation.kafka, table=other)
                 return TablePlan(versions=tuple(versions), waiting=waiting, warnings=tuple(warnings))
             case Version() as version:
                 if history is None:
@@ -175,16 +175,16 @@ def plan_table(
 
 
 def _to_its_end(
-    given: Given, history: History, versions: list[Version], sighting: Sighting | None = None
+    given: Given, history: History, versions: list[Version], observation: Observation | None = None
 ) -> tuple[TablePlan | None, History]:
     """Take up that the table was dropped or renamed, if the source says so of a place before the next event.
 
     Returns:
         What stops the table there, if anything; and the history then.
     """
-    if history.head.dropped is not None or (sighting is not None and in_new_log(sighting, history)):
+    if history.head.dropped is not None or (observation is not None and in_new_log(observation, history)):
         return None, history
-    upto = None if sighting is None else sighting.position
+    upto = None if observation is None else observation.position
     told = first_end(given.logs, history, given.names, upto)
     if told is None:
         return None, history
@@ -214,9 +214,9 @@ def first_end(
     return min((told for told in found if told is not None), key=lambda told: told.position, default=None)
 
 
-def _to_come_here(given: Given, history: History | None, sighting: Sighting) -> Waits | None:
+def _to_come_here(given: Given, history: History | None, observation: Observation) -> Waits | None:
     """Wait for the table that came under this name before an event, until its rows from before have."""
-    told = given.names.due_here(None if history is None else history.head.position, sighting.position)
+    told = given.names.due_here(None if history is None else history.head.position, observation.position)
     if told is None:
         return None
     return Waits(reason=f"the table was {told.old} before ({told.statement}), whose rows come first", table=told.old)

@@ -12,7 +12,7 @@ from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.initials import told_initial
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.planning.change_policy import Wanted
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.schema.align import align
 from cdc_sync.core.schema.alignment import IGNORED, KEPT, NEEDS_RESYNC, UNPROVEN, UNSHOWN, Alignment, Evidence, Facts
@@ -116,7 +116,7 @@ def unshown_columns(facts: Facts) -> tuple[Evidence, ...]:
 def initial_values(
     seen: ObservedSchema,
     alignment: Alignment,
-    sighting: Sighting,
+    observation: Observation,
     route: Route,
     logs: Sequence[ColumnLog],
     left_out: frozenset[str],
@@ -132,10 +132,10 @@ def initial_values(
     for index in sorted(appeared):
         column = seen.columns[index]
         declared = route.initials.get(column.name, MISSING)
-        if declared is MISSING and column.name in sighting.betrays_default:
+        if declared is MISSING and column.name in observation.betrays_default:
             column = replace(column, suspect_default=True)
-        told = told_initial(logs, sighting.table, sighting.position, column) if declared is MISSING else None
-        holds_default = column.name in sighting.holds_default
+        told = told_initial(logs, observation.table, observation.position, column) if declared is MISSING else None
+        holds_default = column.name in observation.holds_default
         found = told or initial_value(column, declared=declared, first_row_holds_default=holds_default)
         if column.name in left_out:
             found = Unknown(reason="its values were left out for a time, by policy.add_column")

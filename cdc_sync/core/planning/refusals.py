@@ -12,7 +12,7 @@ from cdc_sync.core.migration.modes import taken_name
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.planning.observation import Sighting
+from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.schema.alignment import Alignment
 from cdc_sync.core.schema.changes import (
     AddColumn,
@@ -34,12 +34,14 @@ class Refused:
     remedy: str
 
 
-def unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilities: Capabilities) -> Refused | None:
+def unreadable(
+    observation: Observation, seen: ObservedSchema, route: Route, capabilities: Capabilities
+) -> Refused | None:
     """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
-    schema = sighting.schema
-    if sighting.exceeded is not None:
-        return Refused(reason=sighting.exceeded[0], remedy=sighting.exceeded[1])
-    unfindable = _unfindable(sighting, seen, route)
+    schema = observation.schema
+    if observation.exceeded is not None:
+        return Refused(reason=observation.exceeded[0], remedy=observation.exceeded[1])
+    unfindable = _unfindable(observation, seen, route)
     if unfindable is not None:
         return unfindable
     missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
@@ -70,16 +72,16 @@ def unreadable(sighting: Sighting, seen: ObservedSchema, route: Route, capabilit
     return None
 
 
-def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refused | None:
+def _unfindable(observation: Observation, seen: ObservedSchema, route: Route) -> Refused | None:
     """Refuse a table whose rows cannot be found: no key, and whole rows cannot be compared or come in no order."""
     if route.append:
         return None
-    if sighting.partitions > 1 and (route.key is not None or not seen.key):
-        return _unordered(sighting, seen)
+    if observation.partitions > 1 and (route.key is not None or not seen.key):
+        return _unordered(observation, seen)
     if seen.key:
         return None
     remedy = "declare `key` or `mode: append` for the table"
-    if sighting.opaque_key:
+    if observation.opaque_key:
         return Refused(
             reason="the record keys carry no schema, so it is not known which columns identify a row",
             remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
@@ -94,19 +96,19 @@ def _unfindable(sighting: Sighting, seen: ObservedSchema, route: Route) -> Refus
     return None
 
 
-def _unordered(sighting: Sighting, seen: ObservedSchema) -> Refused | None:
+def _unordered(observation: Observation, seen: ObservedSchema) -> Refused | None:
     """Refuse a table whose record keys do not bring all events of a row into one of several partitions.
 
     Kafka Connect chooses the partition by the record key. Events of one declared key have one record key, and so come
     in one partition, exactly if all columns of the record key are among those declared.
     """
-    record_key = sighting.schema.record_key
+    record_key = observation.schema.record_key
     if record_key and set(record_key) <= set(seen.key):
         return None
-    several = f"the topic has {sighting.partitions} partitions: a row's events come in any of them, in no order"
+    several = f"the topic has {observation.partitions} partitions: a row's events come in any of them, in no order"
     one = "give the topic one partition"
     again = "snapshot the table again into a new target; or declare `mode: append` for the table"
-    if sighting.opaque_key:
+    if observation.opaque_key:
         return Refused(
             reason=f"the record keys carry no schema, so it is not known which columns they are of, and {several}",
             remedy=f"set key.converter.schemas.enable=true in the connector or {one}, and {again}",
@@ -126,13 +128,13 @@ def _unordered(sighting: Sighting, seen: ObservedSchema) -> Refused | None:
 
 
 def refused_key(
-    changes: tuple[SchemaChange, ...], before: InternalSchema, after: InternalSchema, sighting: Sighting
+    changes: tuple[SchemaChange, ...], before: InternalSchema, after: InternalSchema, observation: Observation
 ) -> Refused | None:
     """Refuse what sends a key to another partition: nothing orders its events across the two.
 
     Kafka Connect chooses the partition by the bytes of the key, which hold the key columns' names and types.
     """
-    for change in changes if sighting.partitions > 1 else ():
+    for change in changes if observation.partitions > 1 else ():
         match change:
             case ChangePrimaryKey(old=old_key, new=new_key):
                 what = f"the key changed from {_names(before, old_key)} to {_names(after, new_key)}"
@@ -140,26 +142,26 @@ def refused_key(
                 what = f"key column {before.column(id_).name!r} changed"
             case _:
                 continue
-        return _moved(what, sighting)
+        return _moved(what, observation)
     return None
 
 
-def refused_record_key(before: tuple[str, ...] | None, sighting: Sighting) -> Refused | None:
+def refused_record_key(before: tuple[str, ...] | None, observation: Observation) -> Refused | None:
     """Refuse another record key than before under a declared key, for it sends rows to another partition.
 
     Args:
         before: names of the record key's columns, None if they are not known.
     """
-    after = sighting.schema.record_key
-    if before is None or before == after or sighting.partitions == 1:
+    after = observation.schema.record_key
+    if before is None or before == after or observation.partitions == 1:
         return None
-    return _moved(f"the record key changed from ({', '.join(before)}) to ({', '.join(after)})", sighting)
+    return _moved(f"the record key changed from ({', '.join(before)}) to ({', '.join(after)})", observation)
 
 
-def _moved(what: str, sighting: Sighting) -> Refused:
+def _moved(what: str, observation: Observation) -> Refused:
     return Refused(
-        reason=f"{what}, and the topic has {sighting.partitions} partitions: rows of one key now come in two of them, "
-        "in no order",
+        reason=f"{what}, and the topic has {observation.partitions} partitions: rows of one key now come in two "
+        "of them, in no order",
         remedy="give the topic one partition and snapshot the table again into a new target",
     )
 

@@ -1,7 +1,7 @@
 """Columns in which a NULL arrived as the column's default, which nothing tells from a value, and until when it did.
 
 While it does, a resync would read the same default again: `status` warns. Once the default is dropped, or the converter
-is set right, the rows of before are as they were, and a resync mends them: the column is marked.
+is set right, the rows of before are as they were, and a resync fixes them: the column is marked.
 """
 
 from __future__ import annotations

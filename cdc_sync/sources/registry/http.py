@@ -144,7 +144,7 @@ class RegistryHttp:
             if error.code in (401, 403):
                 return RegistryUnavailable(
                     f"Cannot use the registry at {self.url}: it refuses the log-in ({error.code} {error.reason}); "
-                    "mend registry.properties"
+                    "fix registry.properties"
                 )
             if error.code != 404:
                 return NoAnswer(f"{error.code} {error.reason}")

@@ -34,7 +34,7 @@ def table(name: str = "t", *, rows: int = 3) -> SourceTable:
 @pytest.fixture
 def streamed(kafka: KafkaServer, produce: Produce, request: pytest.FixtureRequest) -> Iterator[Streamed]:
     """Whether `t` was streamed, as records of a topic of their own tell, all of them or those from an offset on."""
-    topic = f"sightings.{request.node.name}"
+    topic = f"observations.{request.node.name}"
     client = KafkaClient(Kafka(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,)))
 
     def ask(records: list[Record], start: int = 0) -> bool | None:
@@ -94,7 +94,7 @@ def test_a_beginning_that_is_gone_leaves_it_open(
     streamed: Streamed, produce: Produce, kafka: KafkaServer, request: pytest.FixtureRequest
 ) -> None:
     records = [*table().snapshot()]
-    topic = f"sightings.{request.node.name}"
+    topic = f"observations.{request.node.name}"
     produce(topic, records)
     client = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
     for done in client.delete_records([TopicPartition(topic, 0, 1)]).values():
