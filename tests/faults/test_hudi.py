@@ -15,7 +15,6 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.errors import TargetError
 from cdc_sync.targets.hudi.target import HudiTarget
-from cdc_sync.targets.protocol import Batch
 from cdc_sync.testing import INT32, INT64, TEXT, SourceTable, column, decimal
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -78,25 +77,6 @@ def test_a_table_goes_through_every_kind_of_change(shop: Shop) -> None:
     table.add_column(column("customer", INT32))
     table.insert(id=13, customer=5)
     table.update({"id": 4}, id=104)
-    shop.run()
-    shop.assert_equal()
-
-
-def test_a_crash_between_migration_and_write_loses_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = shop.table
-    for number in range(3):
-        table.insert(id=number, buyer=f"buyer {number}")
-    shop.run()
-    table.rename_column("buyer", "customer")
-    table.insert(id=7, customer="new")
-    table.update({"id": 0}, customer="changed")
-
-    def failing(self: HudiTarget, name: TargetName, batch: Batch) -> None:
-        raise TargetError("the process died")
-
-    with monkeypatch.context() as crash:
-        crash.setattr(HudiTarget, "write", failing)
-        shop.run()
     shop.run()
     shop.assert_equal()
 

@@ -19,7 +19,6 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import TargetError
 from cdc_sync.storage.state import StateStore
-from cdc_sync.targets.hudi.settings import TABLE_TYPE
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.testing import INT32, SourceTable, column
 from tests.conftest import Produce
@@ -206,19 +205,3 @@ def test_a_job_that_runs_takes_up_what_is_asked(lake: Pipeline, produce: Produce
         assert run() == {"orders": "running", "stock": "paused"}
         assert rewrites(wanted, shop.orders) == 1
     assert_read(wanted, shop.orders, on_read=True)
-
-
-def test_a_table_with_logs_pauses_where_readers_are_not_told_of_them(lake: Pipeline, produce: Produce) -> None:
-    with_logs = replace(lake, format=f"hudi, table_properties: {{{TABLE_TYPE}: MERGE_ON_READ}}")
-    shop = Shop(lake.prefix, produce)
-    shop.open()
-    with_logs.run()
-    shop.trade()
-    lake.run()
-    for status in lake.statuses().values():
-        assert status.state == "paused"
-        assert "the target is of the type MERGE_ON_READ" in (status.reason or "")
-    with_logs.run()
-    assert {status.state for status in lake.statuses().values()} == {"running"}
-    for table in shop.tables:
-        assert_read(lake, table, on_read=False)

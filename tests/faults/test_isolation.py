@@ -211,19 +211,6 @@ def test_what_passes_is_tried_again_and_needs_no_restart(pipeline: Pipeline) -> 
     assert [table.table for table in job.tables.of("u")] == [BAD], "its topics are known again"
 
 
-def test_a_target_of_somebody_else_pauses_until_somebody_acts(pipeline: Pipeline) -> None:
-    pipeline.target.states["bad"] = TargetState(version=None, progress=None)
-    job = SyncJob(pipeline.context)
-
-    job.tables.add(BAD, topics=("t",))
-    job.catch_up()
-
-    status = pipeline.status(BAD)
-    assert status.state == "paused"
-    assert "exists and was not made by cdc_sync" in (status.reason or "")
-    assert status.remedy == "route the table elsewhere or move the target away, and start the job again"
-
-
 def test_a_damaged_history_is_its_tables_affair(pipeline: Pipeline) -> None:
     for version in versions():
         pipeline.context.history.append(version)

@@ -99,21 +99,3 @@ def test_a_changelog_holds_every_event(pipeline: NewPipeline, produce: Produce) 
     assert logged(lake, heap) == [*start, ("d", 1, "y", 7, None), *end]
     operations = [snapshot.summary for snapshot in lake.table(heap.id).snapshots()]
     assert {str(summary.operation.value) for summary in operations if summary is not None} == {"append"}
-
-
-def test_another_mode_than_the_tables_is_refused(pipeline: NewPipeline, produce: Produce) -> None:
-    table = source("t", "mode", key=("id",), wal=Wal())
-    table.insert(id=1, n=1)
-    produce(table.topic, table.records)
-    pipeline("mode").run()
-    written = len(table.records)
-    table.insert(id=2, n=2)
-    produce(table.topic, table.records[written:])
-    lake = pipeline("mode", rules="[{pattern: '.*', mode: append}]")
-
-    lake.run()
-
-    assert rows(lake, table) == Counter([(1, None, 1)])
-    (line,) = commands.status(lake.config).tables
-    assert line.state == "paused"
-    assert "mode: upsert" in (line.reason or "")

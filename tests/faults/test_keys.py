@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.api import commands
-from cdc_sync.core.planning import refusals as refused
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -131,39 +129,6 @@ def test_a_column_that_all_rows_read_the_same_in_joins_the_key(pipeline: NewPipe
     assert_equal(lake, table)
 
 
-@pytest.mark.parametrize("is_running", [True, False], ids=["running already", "met now"])
-def test_a_declared_key_pauses_where_records_without_a_key_come_in_several_partitions(
-    pipeline: NewPipeline,
-    produce: Produce,
-    spark: Callable[[], None],
-    monkeypatch: pytest.MonkeyPatch,
-    is_running: bool,
-) -> None:
-    lake = pipeline(f"keys-spread-{is_running}", rules="[{pattern: '.*', key: [id]}]")
-    table = _table(lake, key=(), full_identity=True)
-    produce(table.topic, table.records, partition=0, partitions=3)
-    before: list[dict[str, object]] = []
-    if is_running:
-        with monkeypatch.context() as former:
-            former.setattr(refused, "_unordered", lambda *_: None)
-            lake.run()
-        assert lake.statuses()["t"].state == "running"
-        before = lake.table(table.id).scan().to_arrow().to_pylist()
-    produce(table.topic, table.update({"id": 1}, v=10), partition=1, partitions=3)
-    spark()
-    (planned,) = commands.plan(lake.config).tables
-    lake.run()
-
-    status = lake.statuses()["t"]
-    assert (status.state, status.paused_at) == ("paused", f"{table.topic}[{int(is_running)}]@0")
-    assert status.reason == (
-        "the records have no key, and the topic has 3 partitions: a row's events come in any of them, in no order"
-    )
-    assert (planned.problem, planned.remedy, planned.paused) == (status.reason, status.remedy, True)
-    if is_running:
-        assert lake.table(table.id).scan().to_arrow().to_pylist() == before
-
-
 def test_a_declared_key_with_the_columns_of_the_record_key_is_followed_through_several_partitions(
     pipeline: NewPipeline, produce: Produce
 ) -> None:
@@ -276,31 +241,6 @@ def test_a_delete_of_key_zero_goes_on_once_the_key_is_declared(pipeline: NewPipe
     assert "declare a `key`" in str(status.remedy)
 
     lake = pipeline("keys-zero", rules="[{pattern: '.*', key: [id]}]")
-    lake.run()
-
-    assert lake.statuses()["t"].state == "running"
-    assert_equal(lake, table)
-
-
-def test_a_delete_that_holds_an_index_goes_on_once_its_columns_are_declared(
-    pipeline: NewPipeline, produce: Produce
-) -> None:
-    lake = pipeline("keys-index")
-    table = _table(lake)
-    deleted, tombstone = table.delete({"id": 2})
-    assert deleted.key is not None
-    assert deleted.value is not None
-    key = deleted.key.replace(b'{"id":2}', b'{"id":0}')
-    value = deleted.value.replace(b'"before":{"id":2,"code":""', b'"before":{"id":0,"code":"B"')
-    assert (key, value) != (deleted.key, deleted.value)
-    produce(table.topic, table.records[:-2])
-    produce(table.topic, [replace(deleted, key=key, value=value), replace(tombstone, key=key)])
-    produce(table.topic, table.update({"id": 1}, v=10))
-    lake.run()
-
-    assert (lake.statuses()["t"].state, lake.statuses()["t"].paused_at) == ("paused", f"{table.topic}[0]@4")
-
-    lake = pipeline("keys-index", rules="[{pattern: '.*', key: [code]}]")
     lake.run()
 
     assert lake.statuses()["t"].state == "running"

@@ -9,7 +9,7 @@ import pytest
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
-from tests.faults.pipeline import Pipeline, assert_equal
+from tests.faults.pipeline import Pipeline
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.iceberg]
 
@@ -61,22 +61,3 @@ def test_a_column_that_is_kept_reads_null_from_then_on(pipeline: NewPipeline, pr
         {"id": 2, "a": "two", "z": "z"},
         {"id": 3, "a": None, "z": "z"},
     ]
-
-
-def test_an_exception_pauses_one_table_until_it_may_change(pipeline: NewPipeline, produce: Produce) -> None:
-    rules = "[{table: shop.public.strict, policy: {mode: exception}}, {pattern: '.*'}]"
-    lake = pipeline("modes-strict", rules=rules)
-    columns = [column("id", INT32, optional=False), column("a", TEXT)]
-    strict, other = (SourceTable(name, columns, prefix=lake.prefix, null_is_default=False) for name in ("strict", "u"))
-    for table in (strict, other):
-        table.insert(id=1, a="one")
-        table.drop_column("a")
-        table.insert(id=2)
-        produce(table.topic, table.records)
-    lake.run()
-
-    status = lake.statuses()["strict"]
-    assert (status.state, status.reason) == ("paused", "column 'a' was dropped, and policy.drop_column is pause")
-    assert_equal(lake, other)
-    replace(lake, rules="[{pattern: '.*'}]").run()
-    assert_equal(lake, strict, other)

@@ -58,29 +58,3 @@ def test_a_last_column_whose_values_go_on_is_a_renamed_one(
     spark()
     replay(lake.config, into=str(tmp_path / "again"), batch_size=3)
     assert files(tmp_path / "again") == lake.history_files()
-
-
-def test_without_enough_rows_the_column_is_kept_beside_the_new_one(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("values-few", settings=_EVIDENCE)
-    table = _table(lake)
-    table.rename_column("note", "remark")
-    table.update({"id": 1}, kind="b")
-    _send(produce, table)
-    lake.run()
-
-    assert _evidence(lake)[0][0] == "unproven"
-    assert lake.table(table.id).schema().column_names == ["id", "kind", "note", "remark"]
-
-
-def test_a_new_column_in_the_place_of_a_dropped_one_is_no_rename(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("values-new", settings=_EVIDENCE)
-    table = _table(lake)
-    table.drop_column("note")
-    table.add_column(column("remark", TEXT))
-    for number in range(8):
-        table.update({"id": number}, remark=f"note {number}")
-    _send(produce, table)
-    lake.run()
-
-    assert _evidence(lake)[0][0] == "unproven"
-    assert lake.table(table.id).schema().column_names == ["id", "kind", "note", "remark"]
