@@ -22,9 +22,6 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType
-from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_column
-from cdc_sync.spark.types import to_spark
-from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.delta.target import DeltaTarget
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
@@ -33,6 +30,7 @@ from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.targets.protocol import Batch, Target
 from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import frame_of
 
 _numbers = count(1)
 
@@ -97,25 +95,7 @@ class Lake:
         With the option `unchanged`, ids of columns, a row keeps the values of those that it does not name. What is
         given as `through` makes other rows of these.
         """
-        left_out: tuple[int, ...] = options.get("unchanged", ())
-        flags = [DELETED, CREATED, *([FORGOTTEN, *map(unchanged_column, left_out)] if left_out else [])]
-        struct = T.StructType(
-            [
-                *(T.StructField(name, T.BooleanType()) for name in flags),
-                *(T.StructField(value_column(c.id), to_spark(c.type)) for c in schema.columns),
-            ]
-        )
-        names = {column.name for column in schema.columns}
-
-        def flag(row: Mapping[str, Any], name: str, otherwise: bool) -> bool:
-            return otherwise if name in names else bool(row.get(name, otherwise))
-
-        values = []
-        for row in rows:
-            kept = {unchanged_column(id_): schema.column(id_).name not in row for id_ in left_out}
-            defaults = {DELETED: False, CREATED: True, FORGOTTEN: False, **kept}
-            values.append((*(flag(row, name, defaults[name]) for name in flags), *map(row.get, _names(schema))))
-        frame = self.session.createDataFrame(values, struct)
+        frame = frame_of(self.session, schema, rows, options.get("unchanged", ()))
         through = options.pop("through", None)
         batch = Batch(
             rows=frame if through is None else through(frame), schema=schema, progress=Progress(version=1), behind=None
@@ -174,10 +154,6 @@ def as_spark_finds_it(session: SparkSession, target: ParquetTarget, name: Target
     assert all([column.getName() for column in it.getSd().getCols()] == told for it in partitions)
     places = [str(it.getSd().getLocation()) for it in partitions]
     return session.read.schema(columns).option("recursiveFileLookup", True).parquet(*places)
-
-
-def _names(schema: InternalSchema) -> list[str]:
-    return [column.name for column in schema.columns]
 
 
 def fresh_name(namespace: str = "db") -> TargetName:

@@ -42,6 +42,7 @@ from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Commit
 from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import check_target
 from tests.targets.conftest import Lake, schema_of
 
 pytestmark = pytest.mark.spark
@@ -63,22 +64,9 @@ def with_columns(*columns: Column) -> InternalSchema:
     return replace(BEFORE, columns=columns, last_column_id=9)
 
 
-def test_a_table_that_is_not_there_has_no_state(lake: Lake) -> None:
-    assert lake.target.state(lake.name) is None
-
-
-def test_a_new_table_is_stamped_and_holds_nothing(lake: Lake) -> None:
-    lake.create(BEFORE)
-    state = lake.target.state(lake.name)
-    assert state is not None
-    assert (state.version, state.progress, lake.rows()) == (1, None, [])
-
-
-def test_creating_twice_is_creating_once(lake: Lake) -> None:
-    lake.create(BEFORE)
-    lake.write(BEFORE, [ROW], progress=PROGRESS)
-    lake.create(BEFORE)
-    assert lake.rows() == [ROW]
+def test_it_keeps_what_every_target_promises(lake: Lake) -> None:
+    """As packages with a format of their own check theirs."""
+    check_target(lake.target, lake.session, lake.name, lake.rows)
 
 
 def test_rows_are_inserted_changed_and_deleted(lake: Lake) -> None:
