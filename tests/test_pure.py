@@ -30,7 +30,7 @@ PURE = (
     "cdc_sync.core.migration.operator_requests",
     "cdc_sync.core.planning.resync",
     "cdc_sync.core.debezium.schema_book",
-    "cdc_sync.testing",
+    *(f"cdc_sync.testing.{name}" for name in ("connect", "envelope", "history", "postgres")),
     "cdc_sync.core.schema.identifiers",
     "cdc_sync.spark.connectors",
     "cdc_sync.operations.verify.columns",

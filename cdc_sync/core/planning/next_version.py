@@ -81,25 +81,25 @@ class Given:
     coverage: Coverage | None
 
 
-def first_version(observation: Observation, seen: ObservedSchema, kept: Kept) -> Version:
+def first_version(event: Observation, seen: ObservedSchema, kept: Kept) -> Version:
     """Return what the first event of a table leads to."""
     added = tuple(range(len(seen.columns)))
     alignment = Alignment(same=(), added=added, dropped=(), unproven=(), evidence=())
     schema = derive(EMPTY_SCHEMA, seen, alignment, retire=False, initials={})
-    evidence = Evidence(subject=str(observation.table), kind="first sight", text="first event of this table")
-    return replace(_version(observation, 1, schema, (), (evidence,), kept), began=observation.began)
+    evidence = Evidence(subject=str(event.table), kind="first sight", text="first event of this table")
+    return replace(_version(event, 1, schema, (), (evidence,), kept), began=event.began)
 
 
-def in_new_log(observation: Observation, history: History | None) -> bool:
+def in_new_log(event: Observation, history: History | None) -> bool:
     """Whether an event is the first to show that the source's log began anew."""
-    return history is not None and observation.position.incarnation > history.head.position.incarnation
+    return history is not None and event.position.incarnation > history.head.position.incarnation
 
 
-def emptied_in_new_log(given: Given, history: History, observation: Observation) -> Version:
+def emptied_in_new_log(given: Given, history: History, event: Observation) -> Version:
     """Return the version that a TRUNCATE leads to which shows that the source's log began anew."""
     head = history.head
-    version = _version(observation, head.number + 1, head.schema, (), (_new_log(given),), given.kept)
-    return replace(version, fingerprint=head.fingerprint, began=observation.began[len(history.began) :])
+    version = _version(event, head.number + 1, head.schema, (), (_new_log(given),), given.kept)
+    return replace(version, fingerprint=head.fingerprint, began=event.began[len(history.began) :])
 
 
 def _new_log(given: Given) -> Evidence:
@@ -137,35 +137,33 @@ class _Aligned:
     read: Told | None
 
 
-def _aligned(
-    given: Given, history: History, observation: Observation, seen: ObservedSchema
-) -> _Aligned | Refused | Waits:
+def _aligned(given: Given, history: History, event: Observation, seen: ObservedSchema) -> _Aligned | Refused | Waits:
     """Find out which columns an event shows, with all evidence there is."""
     history = history.shown
     head, route, logs = history.head, given.route, given.logs
-    found = [prove(history, seen, log, observation.position) for log in logs]
+    found = [prove(history, seen, log, event.position) for log in logs]
     behind = [item for item in found if isinstance(item, Behind)]
     if given.patient and behind and not seen.shows(head.schema):
         return Waits(reason=" and ".join(f"{_CALLED[item.kind]}: {item.reason}" for item in behind))
-    read = _read(history, seen, observation, given)
-    boundary = head.snapshot and not observation.snapshot and not observation.before_seen_in_stream
-    anew = any(was_made_anew(log, history.table, head.position, observation.position) for log in logs)
+    read = _read(history, seen, event, given)
+    boundary = head.snapshot and not event.snapshot and not event.before_seen_in_stream
+    anew = any(was_made_anew(log, history.table, head.position, event.position) for log in logs)
     facts = Facts(
-        append_only=observation.append_only
+        append_only=event.append_only
         and not anew
         and not (read is not None and read.made_anew)
-        and not in_new_log(observation, history),
+        and not in_new_log(event, history),
         snapshot_boundary=boundary,
         renames=route.renames,
         drops=route.drops | _late_drops(route, head),
         proofs=(
-            *_decided(route, observation, head.schema, seen),
+            *_decided(route, event, head.schema, seen),
             *(item for item in found if isinstance(item, Proof)),
             *(() if read is None else (read.proof,)),
         ),
     )
     alignment = align(head.schema, seen, facts)
-    compared = given.values.get(observation.kafka)
+    compared = given.values.get(event.kafka)
     if alignment.unproven and compared is not None:
         if given.patient and not is_settled(compared, head.schema, seen, alignment.unproven):
             return Waits(reason=f"rows: {compared.rows} were compared, which does not show what became of columns yet")
@@ -175,7 +173,7 @@ def _aligned(
     if alignment.conflicts:
         return contradiction(alignment)
     if alignment.unproven and (route.policy.unproven_rename == "pause" or _names_clash(head.schema, seen, alignment)):
-        return unproven(head.schema, seen, alignment, observation.table, given.coverage)
+        return unproven(head.schema, seen, alignment, event.table, given.coverage)
     return _Aligned(alignment=alignment, facts=facts, read=read)
 
 
@@ -187,30 +185,30 @@ def _late_drops(route: Route, head: Version) -> frozenset[str]:
 
 
 def next_version(
-    given: Given, history: History, observation: Observation, seen: ObservedSchema
+    given: Given, history: History, event: Observation, seen: ObservedSchema
 ) -> Version | Refused | Waits | None:
     """Return what an event leads to that is later than the newest version; None if it shows nothing new."""
-    began, again = observation.began[len(history.began) :], _is_read_again(history, observation)
+    began, again = event.began[len(history.began) :], _is_read_again(history, event)
     if again and given.route.policy.second_snapshot == "pause":
         return second_snapshot()
-    found = _next_version(given, history, observation, seen)
+    found = _next_version(given, history, event, seen)
     if not (began or again) or isinstance(found, (Refused, Waits)):
         return found
     said = (*((_new_log(given),) if began else ()), *((_read_again(given),) if again else ()))
     if found is None:
-        found = _version(observation, history.head.number + 1, history.head.schema, (), (), given.kept)
+        found = _version(event, history.head.number + 1, history.head.schema, (), (), given.kept)
     return replace(found, evidence=(*found.evidence, *said), began=began, read_again=again)
 
 
-def _is_read_again(history: History, observation: Observation) -> bool:
+def _is_read_again(history: History, event: Observation) -> bool:
     """Whether an event is the first row of another snapshot of the whole table than those that were seen.
 
     All rows of one share a position. Where the connector has none, the first one's own word counts.
     """
-    if not observation.reading:
+    if not event.reading:
         return False
     known = {version.position for version in history.versions if version.snapshot or version.read_again}
-    return observation.position not in known if observation.position.parts else observation.begins_reading
+    return event.position not in known if event.position.parts else event.begins_reading
 
 
 def _read_again(given: Given) -> Evidence:
@@ -221,16 +219,16 @@ def _read_again(given: Given) -> Evidence:
 
 
 def _next_version(
-    given: Given, history: History, observation: Observation, seen: ObservedSchema
+    given: Given, history: History, event: Observation, seen: ObservedSchema
 ) -> Version | Refused | Waits | None:
     ended = history.head.ends_target
-    aligned = _behind_the_end(given, history, observation, seen) or _aligned(given, history, observation, seen)
+    aligned = _behind_the_end(given, history, event, seen) or _aligned(given, history, event, seen)
     if not isinstance(aligned, _Aligned):
         return aligned
     head, route, logs, kept = history.head, given.route, given.logs, given.kept
     whole = aligned.alignment
     is_other = is_another_table(whole)
-    made_anew = _created(given, history, observation) if is_other else None
+    made_anew = _created(given, history, event) if is_other else None
     if is_other and ((route.append and not ended) or made_anew is None or route.policy.recreate == "pause"):
         return recreated(whole)
     choice = Wanted(seen=seen, alignment=whole) if is_other else wanted(head.schema, seen, whole, route.policy)
@@ -239,36 +237,32 @@ def _next_version(
     excluded = left_out(history)
     late = late_columns(seen, whole, aligned.facts)
     initials = (
-        ({}, ())
-        if is_other
-        else initial_values(choice.seen, choice.alignment, observation, route, logs, excluded, late)
+        ({}, ()) if is_other else initial_values(choice.seen, choice.alignment, event, route, logs, excluded, late)
     )
     if isinstance(initials, Refused):
         return initials
     values, reasons = initials
     after = derive(head.schema, choice.seen, choice.alignment, retire=True, initials=values)
     changes = diff(head.schema, after)
-    steps = partial(_type_steps, logs, head, observation, after)
-    is_written = not (route.append or observation.snapshot)
+    steps = partial(_type_steps, logs, head, event, after)
+    is_written = not (route.append or event.snapshot)
     retold = () if is_other else same_types(head.schema, after, steps, is_written=is_written)
     if not changes:
-        interrupted = any(is_interrupted(history.shown, log, observation.position) for log in logs)
+        interrupted = any(is_interrupted(history.shown, log, event.position) for log in logs)
         renewed = aligned.read is not None and aligned.read.renewed
         told = untold(choice, history)
         is_new = not excluded.issuperset(choice.ignored) or any(item.subject in choice.kept for item in told)
         said = (*(told if is_new else ()), *unshown_columns(aligned.facts), *retold)
         said = said or ((INTERRUPTED,) if interrupted else (RENEWED,) if renewed else (BACK,) if head.dropped else ())
-        return _version(observation, head.number + 1, after, (), said, kept) if said else None
+        return _version(event, head.number + 1, after, (), said, kept) if said else None
     types = type_changes(
         changes,
         head.schema,
         after,
         route,
         given.capabilities,
-        kind=observation.position.kind,
-        told=lambda id_: told_retyping(
-            logs, observation.table, head.position, observation.position, after.column(id_).name
-        ),
+        kind=event.position.kind,
+        told=lambda id_: told_retyping(logs, event.table, head.position, event.position, after.column(id_).name),
         steps=steps,
     )
     refused = None if is_other else refused_by_policy(changes, head.schema, after, route.policy)
@@ -277,9 +271,9 @@ def _next_version(
         changes = diff(head.schema, after)
     refused = (
         refused
-        or (None if route.append or is_other else refused_key(changes, head.schema, after, observation))
+        or (None if route.append or is_other else refused_key(changes, head.schema, after, event))
         or types.refused
-        or refused_change(changes, head.schema, observation.table)
+        or refused_change(changes, head.schema, event.table)
     )
     if refused is not None:
         return refused
@@ -293,25 +287,25 @@ def _next_version(
         *retold,
         *(() if route.append else wanted_again(changes, head.schema, excluded)),
         # A snapshot brings all rows, with all that they hold.
-        *(() if route.append or observation.snapshot else back_again(changes)),
+        *(() if route.append or event.snapshot else back_again(changes)),
     )
-    return replace(_version(observation, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
+    return replace(_version(event, head.number + 1, after, changes, evidence, kept), made_anew=made_anew)
 
 
 def _type_steps(
-    logs: Sequence[ColumnLog], head: Version, observation: Observation, after: InternalSchema, id_: int
+    logs: Sequence[ColumnLog], head: Version, event: Observation, after: InternalSchema, id_: int
 ) -> Sequence[TypeStep] | None:
-    return told_types(logs, observation.table, head.position, observation.position, after.column(id_).name)
+    return told_types(logs, event.table, head.position, event.position, after.column(id_).name)
 
 
-def _created(given: Given, history: History, observation: Observation) -> SourcePosition | None:
+def _created(given: Given, history: History, event: Observation) -> SourcePosition | None:
     """Return where the table was created behind the newest version, None if nothing tells of it."""
-    places = (created_at(log, history.table, history.head.position, observation.position) for log in given.logs)
+    places = (created_at(log, history.table, history.head.position, event.position) for log in given.logs)
     return next((place for place in places if place is not None), None)
 
 
 def _behind_the_end(
-    given: Given, history: History, observation: Observation, seen: ObservedSchema
+    given: Given, history: History, event: Observation, seen: ObservedSchema
 ) -> _Aligned | Refused | Waits | None:
     """Begin another table under the name of one that was dropped, if a CREATE TABLE is told.
 
@@ -319,10 +313,10 @@ def _behind_the_end(
         None if it is not, and the target was kept: then its columns decide, as everywhere.
     """
     head = history.head
-    decided = any(decision.at == str(observation.kafka) for decision in given.route.decisions)
+    decided = any(decision.at == str(event.kafka) for decision in given.route.decisions)
     if head.dropped is None or (decided and not head.ends_target):
         return None
-    at = _created(given, history, observation)
+    at = _created(given, history, event)
     if at is None:
         if not head.ends_target:
             return None
@@ -331,28 +325,28 @@ def _behind_the_end(
         return not_created()
     text = f"created again after the table of this name was dropped ({at})"
     alignment = all_new(head.schema, seen, text)
-    return _Aligned(alignment=alignment, facts=Facts(append_only=observation.append_only), read=None)
+    return _Aligned(alignment=alignment, facts=Facts(append_only=event.append_only), read=None)
 
 
-def moment_of(observation: Observation) -> Moment | None:
-    """Return when an observation's event was written, None where readings of the catalogue cannot be joined to it."""
-    if observation.position.kind != "postgresql" or observation.position.incarnation:
+def moment_of(event: Observation) -> Moment | None:
+    """Return when an event's event was written, None where readings of the catalogue cannot be joined to it."""
+    if event.position.kind != "postgresql" or event.position.incarnation:
         return None  # readings name places in the first log
-    return Moment(lsn=observation.position.parts[-1], commit=observation.commit, snapshot=observation.snapshot)
+    return Moment(lsn=event.position.parts[-1], commit=event.commit, snapshot=event.snapshot)
 
 
-def _read(history: History, seen: ObservedSchema, observation: Observation, given: Given) -> Told | None:
-    moment = moment_of(observation)
+def _read(history: History, seen: ObservedSchema, event: Observation, given: Given) -> Told | None:
+    moment = moment_of(event)
     if moment is None:
         return None
-    return prove_by_readings(history, seen, given.kept, observation.position, moment, given.route.left_out)
+    return prove_by_readings(history, seen, given.kept, event.position, moment, given.route.left_out)
 
 
-def _decided(route: Route, observation: Observation, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:
+def _decided(route: Route, event: Observation, before: InternalSchema, seen: ObservedSchema) -> Iterator[Proof]:
     """Return what the operator decided about just this change; names that are not there are passed over."""
     place = {column.name: index for index, column in enumerate(seen.columns)}
     for decision in route.decisions:
-        if decision.at != str(observation.kafka):
+        if decision.at != str(event.kafka):
             continue
         pairs = [(before.find(old), place.get(new)) for old, new in decision.renames.items()]
         same = {column.id: index for column, index in pairs if column is not None and index is not None}
@@ -376,27 +370,27 @@ _CALLED = {
 
 
 def _version(
-    observation: Observation,
+    event: Observation,
     number: int,
     schema: InternalSchema,
     changes: tuple[SchemaChange, ...],
     evidence: tuple[Evidence, ...],
     kept: Kept,
 ) -> Version:
-    moment = moment_of(observation)
+    moment = moment_of(event)
     is_read = moment is not None and kept.around(moment) is not None
     return Version(
-        table=observation.table,
+        table=event.table,
         number=number,
-        fingerprint=observation.fingerprint,
+        fingerprint=event.fingerprint,
         schema=schema,
         changes=changes,
         evidence=evidence,
-        position=observation.position,
-        kafka=observation.kafka,
-        snapshot=observation.snapshot,
-        append_only=observation.append_only,
-        commit=observation.commit if is_read else None,
+        position=event.position,
+        kafka=event.kafka,
+        snapshot=event.snapshot,
+        append_only=event.append_only,
+        commit=event.commit if is_read else None,
     )
 
 
