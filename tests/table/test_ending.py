@@ -69,6 +69,9 @@ def test_an_end_is_recorded_then_the_target_goes() -> None:
     gone = fold.released(known, step)
     assert (gone.target.stamped, gone.due, gone.is_gone) == (None, None, True)
     assert gone.next_offset("pg.public.orders", 0) == 5, "what was read is not read again"
+    assert gone.progress is not None
+    assert gone.progress.truncated is not None
+    assert gone.progress.truncated.position == version.position, "rows from before the end never come back"
 
 
 def test_an_archive_has_a_name_that_the_format_can_hold() -> None:

@@ -13,7 +13,7 @@ from cdc_sync.core.table import fold
 from cdc_sync.core.table.advance import decide
 from cdc_sync.core.table.questions import CanReadFrom, Cuts, Fingerprints, IsWhole, Reaches
 from cdc_sync.core.table.seen import Seen
-from cdc_sync.core.table.state import TableState
+from cdc_sync.core.table.state import Cursor, TableState
 from cdc_sync.core.table.transitions import Settled, TruncateTarget, WriteRange
 from cdc_sync.core.table.truncating import follow_snapshot
 from tests.history.versions import at, versions
@@ -42,6 +42,12 @@ def test_rows_from_before_are_written_then_the_target_is_emptied() -> None:
     assert isinstance(emptying, TruncateTarget)
     assert emptying.truncated.offsets == {TOPIC: {0: 8}}
     assert (emptying.version, emptying.why) == (3, "truncated")
+
+
+def test_an_emptied_table_reads_again_what_it_had_only_looked_through() -> None:
+    known = state(offset=7, cursor=Cursor(passed={(TOPIC, 1): 20}))
+    back = Progress(version=3, offsets={TOPIC: {0: 8, 1: 4}})
+    assert fold.emptied(known, back).next_offset(TOPIC, 1) == 4
 
 
 def test_the_policy_may_keep_the_rows_or_stop() -> None:
