@@ -118,6 +118,21 @@ class TestHalts:
         step = decided(decide, state(3), seen, ROOM)
         assert step == WriteRange(ranges=ranges(5, 7), history=history(3))
 
+    def test_nothing_is_passed_that_lies_behind_a_halt(self) -> None:
+        stop = Waiting(reason="why", position=at(40), kafka=AT)
+        seen = replace(Seen(ranges=(), all_ranges=ranges(5, 9)), recorded=True, stop=stop)
+        assert decided(decide, state(3), seen, ROOM).state.next_offset(TOPIC, 0) == 5
+
+    def test_schemas_of_the_head_are_those_of_events_since_it_began(self) -> None:
+        known = state(3)
+        assert known.history is not None
+        heads = known.history.head.fingerprint
+        seen = [stretch(20, 2, digest="before"), stretch(30, 3, digest="since"), stretch(31, 4, digest="other")]
+        told = {"before": heads, "since": heads, "other": "another"}
+        answers = {**ROOM, Fingerprints: lambda question: {item: told[item] for item in question.digests}}
+        found = decided(decide, known, replace(Seen(stretches=tuple(seen)), recorded=True), answers)
+        assert found.state.hints.current == {"since"}
+
     def test_ranges_without_a_row_of_the_table_are_passed(self) -> None:
         seen = replace(Seen(ranges=(), all_ranges=ranges(5, 9)), recorded=True)
         known = decided(decide, state(3), seen, ROOM).state
