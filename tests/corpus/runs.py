@@ -160,10 +160,12 @@ def run_into_memory(config: Config, spark: SparkSession, steps: Sequence[Step]) 
         for step in steps:
             job.process({(topic, 0): end for topic, end in step.ends.items() if end != read.get(topic, 0)})
             job.catch_up()
+            job.finish()
             read = step.ends
             seen += _seen(job, context, step)
         job.process(ends_of(context))
         job.catch_up()
+        job.finish()
         return ended_in_memory(job, context), tuple(seen)
 
 

@@ -124,6 +124,7 @@ def test_the_status_says_since_when_messages_tell_of_the_table(driven: NewDriven
     it.tell()
     for _ in range(2):  # what is read in the one is written down in the next
         it.job.catch_up()
+        it.job.finish()
 
     (status,) = it.context.state.tables()
     assert status.evidence == {"evidence.messages": str(it.context.evidence.logs[0].of(it.table.id)[0].position)}
@@ -177,6 +178,7 @@ def test_a_late_message_is_waited_for(driven: NewDriven) -> None:
 
     it.tell()
     it.job.catch_up()
+    it.job.finish()
     (status,) = it.context.state.tables()
 
     assert (status.state, it.ids()) == ("running", {"id": 1, "z": 2, "b": 3})

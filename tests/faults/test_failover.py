@@ -50,6 +50,7 @@ def test_a_failover_is_followed_and_marked(produce: Produce, pipeline: NewPipeli
         assert [mark.column for mark in status.needs_resync] == [ALL_ROWS, "num", "x"]
         assert commands.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS, "num", "x")
         job.catch_up()
+        job.finish()
         sync.become(sync.state.with_resyncs(context.notifications.follow(context.state, sync.table)))
         sync.report()
         (status,) = StateStore(config.pipeline.root).tables()

@@ -119,6 +119,7 @@ def played(config: Config, table: ToldTable, produce: Produce, *others: ToldTabl
                 sent[item] = len(item.messages), len(item.records)
             job.process(ends_of(context))
             job.catch_up()
+            job.finish()
             yield f"  {name}"
             yield from _told(config, context.target)
 

@@ -194,6 +194,7 @@ def test_a_job_that_runs_takes_up_what_is_asked(lake: Pipeline, produce: Produce
             ends = context.kafka.ends([table.topic for table in shop.tables])
             job.process({(topic, part): end for topic, parts in ends.items() for part, end in parts.items()})
             job.catch_up()
+            job.finish()
             return {status.table.table: status.state for status in context.state.tables()}
 
         assert run() == {"orders": "paused", "stock": "paused"}

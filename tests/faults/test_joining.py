@@ -83,6 +83,7 @@ class Shop:
         ends = self.context.kafka.ends([self.table.topic])
         self.job.process({(topic, part): end for topic, parts in ends.items() for part, end in parts.items()})
         self.job.catch_up()
+        self.job.finish()
         (status,) = self.context.state.tables()
         return status
 
@@ -237,6 +238,7 @@ def test_killed_anywhere_on_the_way_it_ends_the_same(shop: NewShop, monkeypatch:
             with monkeypatch.context() as patched:
                 _kill(patched, point, when)
                 it.job.catch_up()
+                it.job.finish()
             (first, *_) = rows = it.rows()
             seen.append(tuple(first))
             if "a" in first:

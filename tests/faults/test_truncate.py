@@ -74,6 +74,7 @@ def in_memory(
         for batch in [*({(table.topic, partition): end for partition, end in item.items()} for item in ends), None]:
             job.process(ends_of(context) if batch is None else batch)
             job.catch_up()
+            job.finish()
         (sync,) = job.tables.all()
         assert sync.state.failure is None
         assert sync.state.stop is None
