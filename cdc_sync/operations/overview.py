@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from cdc_sync.sources.kafka import KafkaClient
 
 _PATIENCE = timedelta(seconds=3)
-"""How long Kafka is waited for, once: the status must come when Kafka is the thing that is down."""
+"""How long Kafka is waited for, once: the status must come when Kafka is the thing that is down.
+
+Once it has answered it is known to be there, and a record is waited for as long as the configuration says.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,8 @@ def _sources(config: Config) -> tuple[SourceLine, ...]:
     if heartbeats is None:
         return lines
     try:
-        return (*lines, *of_heartbeats(heartbeats, _client(config)))
+        ends = _client(config, _PATIENCE).ends(heartbeats.topics)
+        return (*lines, *of_heartbeats(heartbeats, ends, _client(config)))
     except CdcSyncError as error:
         return (*lines, *(SourceLine(name=topic, well=False, text=str(error)) for topic in heartbeats.topics))
 
@@ -92,11 +96,11 @@ def _line(status: TableStatus, lag: int | None, unfollowed: str | None) -> Table
     return TableLine(**known, lag=lag, unfollowed=unfollowed)
 
 
-def _client(config: Config) -> KafkaClient:
+def _client(config: Config, patience: timedelta = timedelta.max) -> KafkaClient:
     from cdc_sync.sources.kafka import KafkaClient
 
-    patience = min(config.kafka.request_timeout, _PATIENCE)
-    return KafkaClient(config.kafka.model_copy(update={"request_timeout": patience}), attempts=1)
+    timeout = min(config.kafka.request_timeout, patience)
+    return KafkaClient(config.kafka.model_copy(update={"request_timeout": timeout}), attempts=1)
 
 
 def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
@@ -106,7 +110,7 @@ def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId
     from cdc_sync.sources.records import lag
 
     try:
-        kafka = _client(config)
+        kafka = _client(config, _PATIENCE)
         ends, beginnings = kafka.ends(topics), kafka.beginnings(topics)
     except CdcSyncError as error:
         return {}, str(error)

@@ -21,6 +21,7 @@ from cdc_sync.config.sources import Connect, Heartbeats
 
 if TYPE_CHECKING:
     from cdc_sync.sources.kafka import KafkaClient
+    from cdc_sync.sources.records import Offsets
 
 _LARGEST_ANSWER = 16 * 1024 * 1024
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -104,13 +105,15 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-def of_heartbeats(heartbeats: Heartbeats, kafka: KafkaClient) -> Iterator[SourceLine]:
+def of_heartbeats(heartbeats: Heartbeats, ends: Offsets, kafka: KafkaClient) -> Iterator[SourceLine]:
     """Tell how long ago each topic of heartbeats was written.
+
+    Args:
+        ends: of the topics, as the brokers say.
 
     Raises:
         KafkaUnavailable: if Kafka does not answer.
     """
-    ends = kafka.ends(heartbeats.topics)
     for topic in heartbeats.topics:
         places = ((partition, end - 1) for partition, end in ends.get(topic, {}).items() if end)
         last = [record.timestamp for place in places if (record := kafka.peek(topic, *place)) is not None]
