@@ -33,7 +33,7 @@ from cdc_sync.spark.columns import CREATED, DELETED, value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.targets.protocol import Batch
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, SourceTable, column
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 
 _WARM = 5
 """Rounds that do not count: code is compiled in them."""

@@ -21,9 +21,9 @@ import psycopg
 from figures import percentile_99, show
 
 from cdc_sync.config import parse_config
-from cdc_sync.demo.job import JobProcess
 from cdc_sync.demo.lake import Lake
 from cdc_sync.demo.postgres import create_database, install_ddl_capture
+from cdc_sync.demo.stage import JobProcess
 from cdc_sync.local.stack import LocalStack
 
 _WARM = 8

@@ -20,6 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.spark.columns import CREATED, DELETED
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cdc_sync.config import Config, parse_config
@@ -28,7 +30,7 @@ from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import PostgresServer
 from cdc_sync.runtime import job
-from cdc_sync.spark.columns import CREATED, DELETED, value_column
+from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.types import to_spark
 from cdc_sync.storage.history import HistoryStore

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.config import Config
-from cdc_sync.core.debezium.avro import WireId, find_id
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.debezium.schema_book import Headers, SchemaBook
+from cdc_sync.core.debezium.wireids import WireId, find_id
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route, TargetName

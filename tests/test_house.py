@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
+
+import grimp
 
 PACKAGE = Path(__file__).parents[1] / "cdc_sync"
 DEEPEST = 2
@@ -51,3 +54,16 @@ def test_no_class_stands_on_a_long_ladder() -> None:
 
     errors = {name for name in above if name.endswith("Error") or "Error" in str(above[name])}
     assert max(depth(name) for name in above if name not in errors) <= DEEPEST
+
+
+def test_no_chain_of_imports_is_long() -> None:
+    """What a module needs, down to one that needs none of ours; imports for types alone count as others do."""
+    graph = grimp.build_graph("cdc_sync", exclude_type_checking_imports=False, cache_dir=None)
+
+    @cache
+    def height(module: str) -> int:
+        # A package runs before its modules; that is no import of theirs.
+        below = (it for it in graph.find_modules_directly_imported_by(module) if not module.startswith(f"{it}."))
+        return 1 + max(map(height, below), default=0)
+
+    assert max(map(height, graph.modules)) <= 22

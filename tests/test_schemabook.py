@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.core.debezium.envelope import RecordKind, split
-from cdc_sync.core.debezium.forms import Absent, Opaque, Prefix
+from cdc_sync.core.debezium.envelope import split
+from cdc_sync.core.debezium.forms import Absent, Opaque, Prefix, RecordKind
 from cdc_sync.core.debezium.schema_book import SchemaBook, digest_of
 from cdc_sync.testing import INT32, TEXT, SourceTable, column, heartbeat, message
 

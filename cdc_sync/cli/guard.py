@@ -16,9 +16,13 @@ from cdc_sync.cli.printable import printable
 from cdc_sync.cli.signals import INTERRUPTED
 from cdc_sync.config import Config, Secret, load_config, redact
 from cdc_sync.errors import CdcSyncError, TransientError
-from cdc_sync.runtime.lost_jvm import DEAD_JVM, is_of_a_dead_jvm
 
 Result = TypeVar("Result")
+DEAD_JVM = (
+    "Cannot go on: the JVM that Spark runs in has ended: it was killed, perhaps by the system for want of memory, or "
+    "ran out of its own; what it wrote last stands above. Everything that was committed stands; start the command "
+    "again, and if it happens again, with another spark.driver.memory under spark.conf"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +72,15 @@ def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result],
         sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
     output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
     raise typer.Exit(exit_code)
+
+
+def is_of_a_dead_jvm(error: BaseException) -> bool:
+    """Whether Python lost its connection to the JVM; without loading what connects them."""
+    seen: BaseException | None = error
+    while seen is not None:
+        frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(seen.__traceback__))
+        is_network = isinstance(seen, OSError) or type(seen).__name__ == "Py4JNetworkError"
+        if is_network and any(name.startswith("py4j.") for name in frames):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from cdc_sync.config.clientnames import REGISTRY
 from cdc_sync.config.fields import ColumnRegex, Duration, Properties, Regex, SecretText, Text, problem
-from cdc_sync.config.foreigncode import why_foreign
 from cdc_sync.config.java import java_settings
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
@@ -30,6 +29,29 @@ _JOB_S_OWN = frozenset(
     }
 )
 """How each reads is decided by who reads; Spark refuses most of them."""
+_RUN = frozenset(
+    {
+        "config.providers",
+        "metric.reporters",
+        "partition.assignment.strategy",
+        "plugin.library.paths",
+        "sasl.kerberos.kinit.cmd",
+        "security.providers",
+        "ssl.engine.id",
+        "ssl.engine.location",
+        "ssl.provider",
+        "ssl.providers",
+    }
+)
+_KAFKA = "org.apache.kafka.common.security."
+_MODULES = frozenset(
+    {
+        _KAFKA + "plain.PlainLoginModule",
+        _KAFKA + "scram.ScramLoginModule",
+        _KAFKA + "oauthbearer.OAuthBearerLoginModule",
+        "com.sun.security.auth.module.Krb5LoginModule",
+    }
+)
 
 
 class Kafka(Section):
@@ -259,3 +281,22 @@ class Evidence(Section):
     catalogue: SourceCatalogue | None = None
     values: SourceValues | None = None
     wait: Duration = timedelta(seconds=60)
+
+
+def why_foreign(name: str, value: str) -> str | None:
+    """Return what a setting has a client do, None if nothing that is not its own.
+
+    Args:
+        name: of the setting, librdkafka's or Java's, without Spark's prefix.
+        value: what it is set to.
+    """
+    if name in _RUN or name.endswith((".class", ".classes")):
+        return "loads code into the client"
+    if name == "sasl.jaas.config":
+        unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', "", value)  # a password may hold a semicolon
+        modules = [entry.split()[0] for entry in unquoted.split(";") if entry.strip()]
+        other = next((module for module in modules if module not in _MODULES), None)
+        return None if other is None else f"has the client log in by {other}, which is not Kafka's"
+    if name.endswith(".url") and not value.strip().lower().startswith(("https:", "http:")):
+        return "has the client read a file of this machine in place of a server's answer"
+    return None

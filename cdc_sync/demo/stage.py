@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 from typing_extensions import Self
 
+from cdc_sync.config import Config, load_config
+from cdc_sync.config.installed import folder
 from cdc_sync.demo import lake as lake_
 from cdc_sync.demo.compare import TableImage, column_differences, differences, same
-from cdc_sync.demo.job import JobProcess, configuration, configuration_file, variables
 from cdc_sync.demo.report import AlterTiming, TableComparison
 from cdc_sync.demo.scenario import SCHEMA, Proof, Step
 from cdc_sync.demo.show import Show
 from cdc_sync.demo.source import Database
 from cdc_sync.errors import CdcSyncError
+from cdc_sync.local.process import ServerProcess
 from cdc_sync.local.stack import LocalStack
 from cdc_sync.storage.state import StateStore
 
 PREFIX = "demo"
 """Names the connector and the first part of topics."""
 _POLL = 0.02
-_PATIENCE = 180.0
+_PATIENCE, _JOB_ENDS_WITHIN = 180.0, 60.0
+"""Seconds."""
+
+
+class JobProcess(ServerProcess):
+    """`cdc-sync run` with a configuration, which ends with this program."""
+
+    def __init__(self, config: Path, *, log: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(
+            "the job",
+            [sys.executable, "-m", "cdc_sync", "run", str(config)],
+            log=log,
+            # Where `-m` finds the package, whether or not it is installed.
+            cwd=Path(__file__).parents[2],
+            environment=environment,
+        )
+
+    def finish(self) -> int | None:
+        """Ask it to end, as an orchestrator would, and return its exit code."""
+        self.stop(timeout=_JOB_ENDS_WITHIN)
+        return self._process.returncode
 
 
 class Stage:
@@ -202,3 +226,18 @@ def _row(image: TableImage, key: tuple[str, ...], values: tuple[object, ...]) ->
 
 def _equal(ours: dict[str, object], theirs: dict[str, object]) -> bool:
     return all(same(value, theirs[name]) for name, value in ours.items())
+
+
+def variables(*, folder: Path, bootstrap_servers: str) -> dict[str, str]:
+    """Return what the demo's configurations refer to."""
+    return {"CDC_SYNC_DEMO_FOLDER": str(folder), "CDC_SYNC_DEMO_KAFKA": bootstrap_servers}
+
+
+def configuration_file(name: str) -> Path:
+    """Return where a file of the folder `conf` is."""
+    return folder("conf") / name
+
+
+def configuration(path: Path, environment: Mapping[str, str]) -> Config:
+    """Load a configuration as the job will see it."""
+    return load_config(path, environ={**os.environ, **environment})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.config.routes import is_routed
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.status import TableStatus

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from structlog import get_logger
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch

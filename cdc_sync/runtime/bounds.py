@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cdc_sync.core.debezium.envelope import Source
+from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.model.incarnations import placed
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import SourcePosition, TableId
-from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.progress import Lsns, Progress
 from cdc_sync.errors import TargetError, WireError
 from cdc_sync.runtime.context import Context
+from cdc_sync.sources.records import FAR_BACK
 from cdc_sync.sources.samples import read_sample
 
 _LOOK_BACK = 4
-FAR_BACK = 1000
-"""Records: other tables of the topic may lie between."""
-
-Lsns = Mapping[int, int]
-"""Partition -> source LSN; a partition that is missing is one for which it is not known."""
 
 
 def last_sources(context: Context, ranges: Sequence[OffsetRange]) -> dict[int, Source | None]:
@@ -44,13 +40,6 @@ def highest_lsns(last: Mapping[int, Source | None]) -> Lsns:
     """
     found = {partition: max(source.lsn or 0, source.last_commit or 0) for partition, source in last.items() if source}
     return {partition: lsn for partition, lsn in found.items() if lsn}
-
-
-def seen_before(progress: Progress | None, ranges: Sequence[OffsetRange]) -> Lsns | None:
-    """Return the LSN up to which events of each range may be in the table already, None if one is not known."""
-    found = {item.partition: progress.highest_lsn(item.topic, item.partition) if progress else 0 for item in ranges}
-    known = {partition: lsn for partition, lsn in found.items() if lsn is not None}
-    return known if len(known) == len(found) else None
 
 
 def only_creates(context: Context, ranges: Sequence[OffsetRange], last: Mapping[int, Source | None]) -> bool:

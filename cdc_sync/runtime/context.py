@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.config.routes import is_routed
 from cdc_sync.core.debezium.flattened import FlattenedSettings
 from cdc_sync.core.debezium.schema_book import SchemaBook

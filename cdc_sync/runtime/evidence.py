@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from structlog import get_logger
 
+from cdc_sync.config.routes import route
 from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.audit import Joined, Split, audit, unlogged_behind
 from cdc_sync.core.lineage.catalogue_proof import refuted
@@ -16,17 +17,19 @@ from cdc_sync.core.lineage.continuity import Compared
 from cdc_sync.core.lineage.drops import ToldDrop
 from cdc_sync.core.lineage.kept import Kept
 from cdc_sync.core.lineage.renames import ToldRename
+from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deadline import Patience
 from cdc_sync.core.planning.next_version import moment_of
-from cdc_sync.core.planning.observation import Observation, Stretch
-from cdc_sync.core.planning.plan import TablePlan, first_end, in_time, is_later, plan_table
+from cdc_sync.core.planning.observation import Observation, Stretch, TablePlan
+from cdc_sync.core.planning.plan import first_end, in_time, is_later, plan_table
+from cdc_sync.core.planning.table_renames import NO_NAME_CHANGES, NameChanges
 from cdc_sync.core.table.questions import PlanOf
 from cdc_sync.core.table.state import TableState
+from cdc_sync.errors import RefusedError
 from cdc_sync.runtime.bounds import position_before
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.followed import name_changes
 from cdc_sync.runtime.observe import observations_of
 
 _UNREAD = 3
@@ -163,3 +166,32 @@ def _last_written(context: Context, table: TableId, progress: Progress) -> Sourc
         for partition, offset in partitions.items()
     )
     return max((position for position in found if position is not None), default=None)
+
+
+def name_changes(
+    context: Context, wanted: Route, history: History | None, strangers: Collection[TableId] = ()
+) -> NameChanges:
+    """Return the name changes of a table behind its newest version.
+
+    What becomes of it is up to the policy of its old name; a name that no rule matches is as good as none, and so is
+    one under which no row ever came (`strangers`).
+    """
+    told = [item for item in context.evidence.renames if wanted.table in (item.old, item.new)]
+    if not told:
+        return NO_NAME_CHANGES
+    head = None if history is None else history.head.position
+    told = [item for item in told if head is None or item.position > head]
+    away = [item for item in told if item.old == wanted.table and _answer(context, item.new) is not None]
+    here = tuple(item for item in told if item.new == wanted.table and item.old not in strangers)
+    return NameChanges(
+        away=tuple(away) if wanted.policy.rename_table != "stay" else (),
+        here=tuple(item for item in here if _answer(context, item.old) == "follow"),
+    )
+
+
+def _answer(context: Context, table: TableId) -> str | None:
+    try:
+        found = route(context.config, table)
+    except RefusedError:
+        return None
+    return None if found is None else found.policy.rename_table

@@ -11,13 +11,17 @@ from typing_extensions import assert_never
 
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable
+from cdc_sync.core.migration.operator_requests import Unconverted, UnconvertedValue
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.end_of_table import begun_behind
-from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import progress_behind
+from cdc_sync.core.schema.casts import always_converts, needs_cast
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import DataType
 from cdc_sync.core.table import fold
 from cdc_sync.core.table.ending import arrival
 from cdc_sync.core.table.loading import LOOK_EVERY, look_at_columns
@@ -48,15 +52,16 @@ from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.evidence import settled
 from cdc_sync.runtime.joined_values import joined_values
 from cdc_sync.runtime.range_schemas import converters_of
-from cdc_sync.runtime.unconverted import find_unconverted
 from cdc_sync.runtime.write import write_range
 from cdc_sync.runtime.write_plan import Outcome, WritePlan
 from cdc_sync.spark.converter import Converter
+from cdc_sync.spark.unconverted import count_lost, first_lost
 
 Made: TypeAlias = tuple[TableState, Seen]
-
 _RACES = 10
 _ONE_JOB = "run one job per pipeline"
+_KEPT = 1_000
+"""Values of each column that are kept with their keys; all of them are in the state before the rewrite."""
 
 
 class Executor:
@@ -321,3 +326,31 @@ class Executor:
         # Last, for until then the stamp may be of the old name's history.
         self._context.target.mark(state.route.target, progress, found.progress)
         get_logger().info("target came under a new name", table=str(state.table), version=version.number)
+
+
+def find_unconverted(context: Context, target: TargetName, migration: Migration, step: RewriteTable) -> Unconverted:
+    """Count the stored values that have no place in their column's new type, and take down the first of them.
+
+    One pass over the columns concerned, and another for each that has such values; none if every value converts.
+    """
+    columns = _may_lose(step, migration)
+    key = step.before.key_columns
+    counts: dict[str, int] = {}
+    values: list[UnconvertedValue] = []
+    if columns:
+        ids = dict.fromkeys([*(column.id for column in key), *(column.id for column, _ in columns)])
+        rows = context.target.read(target, step.before, tuple(ids))
+        counts = count_lost(rows, columns)
+        for column, new in columns:
+            if column.name in counts:
+                values += first_lost(rows, column, new, key, limit=_KEPT)
+    values.sort(key=lambda item: (item.column, sorted(item.key.items())))
+    return Unconverted(version=migration.version, counts=counts, values=tuple(values))
+
+
+def _may_lose(step: RewriteTable, migration: Migration) -> list[tuple[Column, DataType]]:
+    after = {column.id: column.type for column in migration.schema.columns}
+    found = ((column, after[column.id]) for column in step.before.columns if column.id in after)
+    return [
+        (column, new) for column, new in found if needs_cast(column.type, new) and not always_converts(column.type, new)
+    ]

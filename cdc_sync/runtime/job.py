@@ -16,7 +16,7 @@ from functools import partial
 from pyspark import inheritable_thread_target
 from structlog import get_logger
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.config.sources import Evidence
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId

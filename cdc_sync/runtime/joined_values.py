@@ -24,7 +24,7 @@ from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.merge_columns import since
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.context import Context

@@ -10,7 +10,8 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 from structlog import get_logger
 
-from cdc_sync.config import Config, route
+from cdc_sync.config.models import Config
+from cdc_sync.config.routes import route
 from cdc_sync.core.migration.maintenance import Upkeep, chores
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from structlog import get_logger
 
-from cdc_sync.core.debezium.envelope import Source, first_row_betrays_default, first_row_holds_default
-from cdc_sync.core.debezium.position import FIRST
-from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
+from cdc_sync.core.debezium.envelope import first_row_betrays_default, first_row_holds_default
+from cdc_sync.core.debezium.forms import KnownSchema
+from cdc_sync.core.debezium.position import FIRST, Source
+from cdc_sync.core.debezium.schema_book import SchemaBook
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.incarnations import Fall, Moment, Reached, extended, reach
@@ -20,10 +21,9 @@ from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.limits import too_long, too_much
 from cdc_sync.core.planning.observation import Observation, Stretch
 from cdc_sync.errors import TransientError, WireError
-from cdc_sync.runtime.bounds import FAR_BACK
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.sources.records import Record
+from cdc_sync.sources.records import FAR_BACK, Record
 from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before

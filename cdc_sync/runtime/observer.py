@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cdc_sync.config import route
+from cdc_sync.config.routes import route
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
@@ -14,7 +14,7 @@ from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.deadline import Patience
 from cdc_sync.core.planning.limits import Window, too_many_versions
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.truncation import Reach, Truncate
 from cdc_sync.core.table.questions import (
     CanReadFrom,

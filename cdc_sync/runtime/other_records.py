@@ -1,26 +1,49 @@
-"""What is in a topic beside the rows of its tables: counted where it is known, set aside where it is not."""
+"""What is in a topic beside the rows of its tables, and rows whose key is damaged: counted if known, else set aside."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from cdc_sync.core.debezium.envelope import RecordKind
-from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.debezium.forms import Absent, KnownSchema, RecordKind
 from cdc_sync.core.debezium.topics import is_topic_of
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.problems import MALFORMED
+from cdc_sync.errors import WireError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.damaged_keys import MOST, beside, suspected
 from cdc_sync.runtime.observe import events_in, learn, sample
 from cdc_sync.runtime.quarantine import NOT_READABLE, set_aside, why_not
+from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
 
 _STRANGERS = "an event of another table than the topic is named after, and kafka.bound_topics is set"
+MISSING: Final = "the key is missing, and records before and behind it have one"
+UNREADABLE: Final = "the key cannot be read, and those of records before and behind it can"
+MOST: Final = 100
+"""Records of one schema that may each be damaged; more of them are another way of writing keys."""
+_NEAR = 16
+"""Records among which the table's next one is looked for; those of other tables may lie between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The schemas of the table's nearest rows before and behind a record; None where there is none near it."""
+
+    before: str | None
+    behind: str | None
+
+    def is_damage(self, digest: str) -> bool | None:
+        """Return whether the record between is damaged; None if only the next one will tell."""
+        if digest in (self.before, self.behind):
+            return False
+        if self.behind is None:
+            return None
+        return self.before in (None, self.behind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +149,54 @@ class OtherRecords:
         found = offsets_with_digests(records, events_in(context, records), sorted({digest for digest, _ in reasons}))
         mine = ((place, (digest, is_event)) for place, digest, is_event in found)
         set_aside(context, ((place, reasons[which]) for place, which in mine if which in reasons))
+
+
+def suspected(
+    stretches: Iterable[Stretch],
+    known: Mapping[str, KnownSchema],
+    keyed: Collection[TableId],
+    declared: Collection[TableId],
+) -> dict[str, str]:
+    """Return the schemas whose records may be damaged in their keys, each with the reason.
+
+    Args:
+        stretches: of one survey.
+        known: what is known of their schemas, by digest.
+        keyed: tables that have a key, as their newest version says.
+        declared: tables whose key the operator declared, which records need not have.
+    """
+    seen = [(item.table, known[item.digest]) for item in stretches if item.digest in known and not item.truncate]
+    mine = {table for table, item in seen if item.key_schema is not None}.union(keyed)
+    return {
+        item.digest: MISSING if _is_absent(item) else UNREADABLE
+        for table, item in seen
+        if table in mine and item.key_schema is None and item.schema is not None and item.flattened is None
+        if table not in declared or not _is_absent(item)
+    }
+
+
+def _is_absent(known: KnownSchema) -> bool:
+    return isinstance(known.key_form, Absent)
+
+
+def beside(context: Context, at: KafkaPosition, table: TableId) -> Beside | None:
+    """Return what lies beside a record; None if it is no row, but a TRUNCATE, which has no key."""
+    if _row_at(context, at, 0, table) is None:
+        return None
+    return Beside(before=_nearest(context, at, -1, table), behind=_nearest(context, at, 1, table))
+
+
+def _nearest(context: Context, at: KafkaPosition, step: int, table: TableId) -> str | None:
+    rows = (_row_at(context, at, step * distance, table) for distance in range(1, _NEAR + 1))
+    return next((row.known.digest for row in rows if row is not None), None)
+
+
+def _row_at(context: Context, at: KafkaPosition, away: int, table: TableId) -> Sample | None:
+    record = context.kafka.peek(at.topic, at.partition, at.offset + away) if at.offset + away >= 0 else None
+    if record is None or not record.value:
+        return None
+    try:
+        event = read_sample(context.book, record)
+        return event if event.source.table == table and event.source.op != "t" else None
+    except WireError:
+        return None

@@ -7,10 +7,10 @@ from itertools import groupby, islice
 
 from structlog import get_logger
 
-from cdc_sync.core.debezium.forms import AvroBody
+from cdc_sync.core.debezium.forms import AvroBody, KnownSchema
 from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
-from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
+from cdc_sync.core.debezium.schema_book import SchemaBook
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.errors import WireError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.debezium.forms import KnownSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.planning.observation import Stretch

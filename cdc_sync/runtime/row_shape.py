@@ -6,7 +6,7 @@ from enum import Enum
 
 from pyspark.sql import DataFrame
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.schema.internal import InternalSchema

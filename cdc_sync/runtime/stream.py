@@ -26,7 +26,7 @@ from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.source import spark_kafka_options
-from cdc_sync.targets.common.jvm_errors import first_line
+from cdc_sync.targets.common.java import first_line
 
 _IDLE_SECONDS = 0.2
 _RETRY_FAILED_SECONDS = 5.0

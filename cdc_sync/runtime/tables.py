@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from structlog import get_logger
 
-from cdc_sync.config import route
+from cdc_sync.config.routes import route
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, check_routes
 from cdc_sync.core.model.positions import TableId

@@ -12,12 +12,12 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.offsets import OffsetRange, Place
 from cdc_sync.core.planning.problems import UNKNOWN_SCHEMA
 from cdc_sync.core.schema.internal import InternalSchema
-from cdc_sync.runtime.context import Context
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.lineages import Lineages, carry, find_delete, find_lineages
 from cdc_sync.spark.source import in_one_task
 from cdc_sync.spark.unchanged import count_unknown, fold, kept_in_doubt
-from cdc_sync.targets.protocol import Commit
+from cdc_sync.targets.protocol import Commit, Target
 
 _LOOK_BACK = 100
 """Commits; a key update's two halves are neighbours in the log, so the newest one nearly always will do."""
@@ -44,7 +44,8 @@ class Keeping:
         require_links: values that are to be taken over and are not found are an error; else nobody knows them.
     """
 
-    context: Context
+    kafka: KafkaClient
+    lake: Target
     target: TargetName
     schema: InternalSchema
     unchanged: tuple[int, ...]
@@ -119,13 +120,13 @@ class Keeping:
     def _states(self, ranges: tuple[OffsetRange, ...]) -> list[tuple[Commit, tuple[OffsetRange, ...]]]:
         """Return earlier states, newest first, with the ranges from each to now, as far as the topic has them."""
         topic = ranges[0].topic
-        beginnings = self.context.kafka.beginnings([topic]).get(topic, {})
-        now = self.context.target.state(self.target)
+        beginnings = self.kafka.beginnings([topic]).get(topic, {})
+        now = self.lake.state(self.target)
         ends = dict(now.progress.offsets.get(topic, {})) if now and now.progress else {}
         truncated = now.progress.truncated if now and now.progress else None
         ends |= {item.partition: item.end for item in ranges}
         found = []
-        for commit in self.context.target.commits(self.target, _LOOK_BACK)[1:]:
+        for commit in self.lake.commits(self.target, _LOOK_BACK)[1:]:
             if truncated is not None and (commit.progress is None or commit.progress.truncated != truncated):
                 break  # its rows are gone, whatever keys they had
             if self.since_version and (commit.progress is None or commit.progress.version < self.since_version):
@@ -148,7 +149,7 @@ class Keeping:
 
     def _held(self, commit: Commit | None, *, exists: bool) -> DataFrame:
         ids = (*self.schema.primary_key, *self.unchanged)
-        held = self.context.target.read(self.target, self.schema, ids, commit)
+        held = self.lake.read(self.target, self.schema, ids, commit)
         return held if exists else held.limit(0)
 
     def kept_in_doubt(self, events: DataFrame, ids: Iterable[int], *, exists: bool) -> frozenset[int]:

@@ -17,11 +17,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from structlog import get_logger
 
-from cdc_sync.core.debezium.envelope import Source
+from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.offsets import Place
 from cdc_sync.core.model.positions import KafkaPosition
-from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.progress import Lsns, Progress, seen_before
 from cdc_sync.core.planning.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.core.planning.stops import (
     before_places,
@@ -33,13 +33,21 @@ from cdc_sync.core.planning.stops import (
     unsent_values,
 )
 from cdc_sync.errors import TargetError
-from cdc_sync.runtime.bounds import Lsns, highest_lsns, last_sources, only_creates, progress_after, seen_before
+from cdc_sync.runtime.bounds import highest_lsns, last_sources, only_creates, progress_after
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.quarantine import set_aside
 from cdc_sync.runtime.row_shape import Shape, events_of, rows_of
 from cdc_sync.runtime.unchanged_values import Keeping, Unlinked
-from cdc_sync.runtime.write_doubts import deletes_without_row, doubts_of, ends_of, note
-from cdc_sync.runtime.write_plan import Outcome, WritePlan, converted_events, decoding
+from cdc_sync.runtime.write_plan import (
+    Outcome,
+    WritePlan,
+    converted_events,
+    decoding,
+    deletes_without_row,
+    doubts_of,
+    ends_of,
+    note,
+)
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE, doubt_column
 from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.conditions import any_or_false, by_partition
@@ -242,7 +250,8 @@ def _count_out_of_range(context: Context, plan: WritePlan) -> int:
 def _keeping(context: Context, plan: WritePlan) -> Keeping:
     schema = plan.head.schema
     return Keeping(
-        context=context,
+        kafka=context.kafka,
+        lake=context.target,
         target=plan.route.target,
         schema=schema,
         follow_keys=plan.follow_keys,

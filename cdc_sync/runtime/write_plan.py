@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from structlog import get_logger
 
-from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.debezium.forms import KnownSchema
 from cdc_sync.core.debezium.unsent import may_be_in_doubt, unread_fields, unsigned_fields
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, types_at
 from cdc_sync.core.migration.routes import Route
-from cdc_sync.core.model.offsets import OffsetRange
+from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with
+from cdc_sync.core.model.offsets import OffsetRange, Place
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.progress import Progress, seen_before
 from cdc_sync.core.planning.column_mappings import readings, with_declared_key
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.problems import NO_ROWS
@@ -24,10 +26,15 @@ from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.schema.projection import without_initials
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.row_shape import Shape, decoding_of, shape_of
+from cdc_sync.runtime.unchanged_values import Keeping
 from cdc_sync.spark.columns import PROBLEM
-from cdc_sync.spark.compile import convert
+from cdc_sync.spark.compile import convert, doubtful
 from cdc_sync.spark.converter import Converter, Decoding
+from cdc_sync.spark.observe import (
+    first_delete_without_row,
+)
 from cdc_sync.spark.recognise import value_has_payload
+from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT, doubted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,3 +194,43 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         unsent=found.unsent
         and any(converter.unread or may_be_in_doubt(converter.schema) for converter in plan.converters),
     )
+
+
+def doubts_of(
+    context: Context, plan: WritePlan, events: DataFrame, keeping: Keeping | None, *, exists: bool
+) -> tuple[Doubt, ...]:
+    """Find which values are in doubt behind a write; a NULL is not where rows are what their events say."""
+    ids = doubtful(plan.converters, plan.head.schema, decoding(context, plan)) if plan.notes_doubts else ()
+    found = doubted(events, ids)
+    unread = found.get(UNREAD, frozenset())
+    kept = keeping.kept_in_doubt(events, found.get(UNSENT, ()), exists=exists) if keeping else frozenset()
+    overflown = found.get(OVERFLOWN, frozenset())
+    kinds: tuple[tuple[Kind, frozenset[int]], ...] = (("unsent", kept), ("unread", unread), ("overflown", overflown))
+    number, ends = plan.head.number, ends_of(plan)
+    return tuple(Doubt(kind=kind, id=id_, version=number, ends=ends) for kind, ids in kinds for id_ in sorted(ids))
+
+
+def note(context: Context, plan: WritePlan, doubts: Sequence[Doubt]) -> None:
+    """Write doubts down, before the rows are written that they are about."""
+    if doubts:
+        context.state.save_doubts(plan.table, doubts_with(context.state.doubts(plan.table), doubts))
+        get_logger().warning("values in doubt", table=str(plan.table), columns=sorted({item.id for item in doubts}))
+
+
+def ends_of(plan: WritePlan) -> Mapping[str, Mapping[int, int]]:
+    """Return by topic and partition up to where a plan reads."""
+    ends: dict[str, dict[int, int]] = {}
+    for item in plan.ranges:
+        ends.setdefault(item.topic, {})[item.partition] = item.end
+    return ends
+
+
+def deletes_without_row(context: Context, plan: WritePlan, events: DataFrame, *, exists: bool) -> list[Place]:
+    """Return the first delete of each partition that names a key which no row has, and which may be made up."""
+    if not plan.looks_for_deleted:
+        return []
+    schema = plan.head.schema
+    held = context.target.read(plan.route.target, schema, schema.primary_key)
+    seen = seen_before(plan.progress, plan.ranges) or {}
+    first = first_delete_without_row(events, schema, held if exists else held.limit(0), seen)
+    return sorted(Place(partition=partition, offset=offset) for partition, offset in first.items())

@@ -9,6 +9,9 @@ from typing import TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+FAR_BACK = 1000
+"""Records: other tables of the topic may lie between."""
+
 K = TypeVar("K")
 T = TypeVar("T")
 

@@ -15,10 +15,11 @@ import fastavro
 
 from cdc_sync.core.debezium.avro_names import without_logical_types
 from cdc_sync.core.debezium.connect import load_json
-from cdc_sync.core.debezium.envelope import Source, read_source, split
+from cdc_sync.core.debezium.envelope import read_source, split
 from cdc_sync.core.debezium.flattened import read_flattened
-from cdc_sync.core.debezium.forms import AvroBody, Form, Prefix
-from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook
+from cdc_sync.core.debezium.forms import AvroBody, Form, KnownSchema, Prefix
+from cdc_sync.core.debezium.position import Source
+from cdc_sync.core.debezium.schema_book import SchemaBook
 from cdc_sync.errors import WireError
 from cdc_sync.sources.records import Record
 

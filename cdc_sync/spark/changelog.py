@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.core.debezium.conversions import WireColumn
+from cdc_sync.core.debezium.wire import WireColumn
 from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.schema.internal import Column as TableColumn
 from cdc_sync.core.schema.internal import InternalSchema

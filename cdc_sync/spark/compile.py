@@ -14,13 +14,13 @@ from functools import lru_cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_sync.core.debezium.conversions import WireColumn
-from cdc_sync.core.debezium.forms import Form, Opaque
+from cdc_sync.core.debezium.forms import DecimalFormat, Form, Opaque
 from cdc_sync.core.debezium.position import FIRST, LAST
+from cdc_sync.core.debezium.wire import WireColumn
 from cdc_sync.core.planning.problems import TOO_LARGE, UNKNOWN_SCHEMA
-from cdc_sync.core.schema.internal import Default, InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Untold
-from cdc_sync.core.schema.types import DataType
+from cdc_sync.core.schema.types import DataType, Default
 from cdc_sync.spark.changelog import TS, WHOLE_BEFORE
 from cdc_sync.spark.columns import (
     HAS_BEFORE,
@@ -42,9 +42,8 @@ from cdc_sync.spark.columns import (
     value_column,
 )
 from cdc_sync.spark.conditions import first_of
-from cdc_sync.spark.converter import Converter, DecimalFormat, Decoding
+from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimal_numbers import are_numbers, with_numbers
-from cdc_sync.spark.decode import is_placeholder
 from cdc_sync.spark.fitting import casts_of, fitted
 from cdc_sync.spark.group_columns import (
     FORM,
@@ -57,6 +56,7 @@ from cdc_sync.spark.group_columns import (
 )
 from cdc_sync.spark.groups import Group, group
 from cdc_sync.spark.kept import Projection, kept
+from cdc_sync.spark.placeholders import is_placeholder
 from cdc_sync.spark.position import incarnation_of, position_at_least, position_before, position_of
 from cdc_sync.spark.problems import becomes_null_of, may_name_another_row_of, of_doubts, problem_of, whole_before_of
 from cdc_sync.spark.recognise import is_key_update, matches, may_be_key_update, value_has_payload

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from cdc_sync.core.debezium.conversions import EventSchema
-from cdc_sync.core.debezium.flattened import FlattenedSchema
-from cdc_sync.core.debezium.forms import AvroBody, Form
+from cdc_sync.core.debezium.forms import AvroBody, DecimalFormat, FlattenedSchema, Form
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.schema.projection import Projection
-
-DecimalFormat: TypeAlias = Literal["base64", "numeric"]
-"""The JSON converter's `decimal.format`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

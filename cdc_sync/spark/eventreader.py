@@ -10,9 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.envelope import PAYLOAD_MARKER
-from cdc_sync.core.debezium.forms import AvroBody, Prefix
-from cdc_sync.core.debezium.schema_book import KnownSchema
+from cdc_sync.core.debezium.forms import PAYLOAD_MARKER, AvroBody, KnownSchema, Prefix
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.columns import VALUE

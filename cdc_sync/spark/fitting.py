@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from cdc_sync.core.debezium.conversions import WireColumn, WireUnsupported, logical_type
+from cdc_sync.core.debezium.conversions import logical_type
+from cdc_sync.core.debezium.wire import WireColumn, WireUnsupported
 from cdc_sync.core.schema.casts import always_converts, needs_cast
 from cdc_sync.core.schema.projection import Constant, Entry, FromColumn, Projection
 from cdc_sync.core.schema.promote import reads_as

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdc_sync.config import Catalog, Target
 from cdc_sync.config.formats import format_of
+from cdc_sync.config.target import Catalog, Target
 
 _EXTENSIONS = "spark.sql.extensions"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"

@@ -9,18 +9,17 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import WireColumn, WireDecimal, WireInteger
 from cdc_sync.core.debezium.forms import AvroBody, Prefix
-from cdc_sync.core.debezium.rules import MAX_DIGITS
 from cdc_sync.core.debezium.unsent import fields_that_lose_elements, unsent_fields
+from cdc_sync.core.debezium.wire import MAX_DIGITS, WireColumn, WireDecimal, WireInteger
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.spark.changelog import proving
 from cdc_sync.spark.columns import KEY
 from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.decode import ReadAs
 from cdc_sync.spark.layouts import Layout
 from cdc_sync.spark.payloads import behind, read_avro
+from cdc_sync.spark.raw import ReadAs
 
 MAY_BE_KEY_UPDATE, IS_KEY_UPDATE = "may_be_key_update", "is_key_update"
 """Whether a create may stand for a row that was there under another key, and whether it says so."""

@@ -8,15 +8,16 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import WireColumn, WireDecimal, WireText, logical_type
+from cdc_sync.core.debezium.conversions import logical_type
 from cdc_sync.core.debezium.forms import AvroBody, Prefix
+from cdc_sync.core.debezium.wire import WireColumn, WireDecimal, WireText
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
 from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.conditions import any_or_false, first_of
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
-from cdc_sync.spark.decode import Format, ReadAs, avro_reader_type, decoder, is_placeholder, raw_type
+from cdc_sync.spark.decode import decoder
 from cdc_sync.spark.group_columns import (
     FORM,
     IS_KEY_UPDATE,
@@ -34,6 +35,8 @@ from cdc_sync.spark.group_columns import (
 from cdc_sync.spark.kept import kept
 from cdc_sync.spark.layouts import CORRUPT, Layout, layout_of
 from cdc_sync.spark.payloads import behind, read_avro
+from cdc_sync.spark.placeholders import is_placeholder
+from cdc_sync.spark.raw import Format, ReadAs, avro_reader_type, raw_type
 from cdc_sync.spark.recognise import are_text, is_text, value_has_payload
 from cdc_sync.spark.types import to_spark
 

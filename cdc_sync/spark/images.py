@@ -15,13 +15,15 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import WireColumn, WireStruct, WireVariableDecimal, logical_type
+from cdc_sync.core.debezium.conversions import logical_type
+from cdc_sync.core.debezium.wire import WireColumn, WireStruct, WireVariableDecimal
 from cdc_sync.spark.changelog import proving, whole_before
 from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter
-from cdc_sync.spark.decode import decoder, raw_type
+from cdc_sync.spark.decode import decoder
 from cdc_sync.spark.group_columns import before_beside_key
 from cdc_sync.spark.groups import Group
+from cdc_sync.spark.raw import raw_type
 from cdc_sync.spark.types import literal
 
 Check: TypeAlias = tuple[tuple[object, ...], Column | None]

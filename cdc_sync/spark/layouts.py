@@ -8,8 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.flattened import FlattenedSchema
-from cdc_sync.core.debezium.forms import Document
+from cdc_sync.core.debezium.forms import Document, FlattenedSchema
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.conditions import all_of, any_or_false
 from cdc_sync.spark.converter import Converter

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import (
+from cdc_sync.core.debezium.wire import (
     WireBytes,
     WireDate,
     WireDateText,

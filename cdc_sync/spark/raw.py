@@ -8,7 +8,9 @@ from typing import Literal, Protocol, TypeAlias
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.core.debezium.conversions import (
+from cdc_sync.core.debezium.forms import DecimalFormat
+from cdc_sync.core.debezium.wire import (
+    MAX_DIGITS,
     WireBigDecimal,
     WireBits,
     WireBoolean,
@@ -30,9 +32,7 @@ from cdc_sync.core.debezium.conversions import (
     WireUnsupported,
     WireVariableDecimal,
 )
-from cdc_sync.core.debezium.rules import MAX_DIGITS
 from cdc_sync.errors import SchemaError
-from cdc_sync.spark.converter import DecimalFormat
 
 Format: TypeAlias = Literal["json", "avro"]
 OutOfRange: TypeAlias = Literal["quarantine", "null", "clamp"]

@@ -10,9 +10,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from typing_extensions import assert_never
 
-from cdc_sync.core.debezium.envelope import PAYLOAD_MARKER, SCHEMA_MARKER
-from cdc_sync.core.debezium.forms import Absent, AvroBody, Document, Form, Opaque, Prefix
-from cdc_sync.core.debezium.schema_book import KEY_WITHOUT_SCHEMA, id_headers
+from cdc_sync.core.debezium.forms import (
+    KEY_WITHOUT_SCHEMA,
+    PAYLOAD_MARKER,
+    SCHEMA_MARKER,
+    Absent,
+    AvroBody,
+    Document,
+    Form,
+    Opaque,
+    Prefix,
+    id_headers,
+)
 from cdc_sync.spark.columns import HEADERS, KEY, VALUE
 from cdc_sync.spark.conditions import all_of
 

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyspark
+from py4j.java_gateway import JavaClass
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Config, Target
 from cdc_sync.config.formats import format_of
+from cdc_sync.config.models import Config
+from cdc_sync.config.target import Target
 from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
 from cdc_sync.local.java import java_home
 from cdc_sync.spark.connectors import LOCKED_PYSPARK, coordinates
 from cdc_sync.spark.formats import CLASSES, format_settings, jar_sets
-from cdc_sync.spark.gateway import remember_names
-from cdc_sync.spark.rules import rules_left_out
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable: set where `spark-submit` started the JVM and then this process."""
@@ -30,6 +30,43 @@ _NO_MASTER = "local[*]"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 _AVRO_LIMITS = ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
 _LEAST_AVRO_LIMIT = 16 * 1024 * 1024
+_OFTEN = (
+    "Column",
+    "SparkSession",
+    "SparkSession$",
+    "java.lang.String",
+    "org.apache.iceberg.catalog.TableIdentifier",
+    "org.apache.spark.sql.SparkSession",
+    "org.apache.spark.sql.avro.functions",
+    "org.apache.spark.sql.catalyst.expressions.ArrayTransform",
+    "org.apache.spark.sql.catalyst.expressions.LambdaFunction",
+    "org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable",
+    "py4j.reflection.TypeUtil",
+)
+"""Names that PySpark 3.5 and the job ask for while they build expressions."""
+_WHOLE = ("functions", "PythonUtils")
+"""Classes of static methods of which PySpark asks for many."""
+_OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
+_FILES = "org.apache.spark.sql.execution.datasources"
+_DEAR = (
+    # Compares both sides of each AND and OR, the events' whole conversion among them, to find conditions said twice.
+    f"{_OPTIMIZER}.BooleanSimplification",
+    # Compares the branches of each CASE in the same way; those whose condition is constant are few.
+    f"{_OPTIMIZER}.SimplifyConditionals",
+    # No query of the job has a scalar subquery.
+    f"{_OPTIMIZER}.MergeScalarSubqueries",
+)
+_OF_FILES = (f"{_FILES}.SchemaPruning", f"{_FILES}.PruneFileSourcePartitions")
+"""Look for Spark's own readers of files, which Iceberg's tables and Kafka are not read by."""
+
+
+class _Remembering(JavaClass):  # type: ignore[misc]
+    """A Java class that is asked for each of its static methods once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        setattr(self, name, found)
+        return found
 
 
 def build_session(config: Config) -> SparkSession:
@@ -214,3 +251,26 @@ def _check_connectors(spark: SparkSession, target: Target) -> None:
                 "connectors fetched, or list their jars under spark.jars; with spark-submit, give "
                 f"--packages {','.join(coordinates(pyspark.__version__, jar_sets(target)))}"
             ) from error
+
+
+def remember_names(jvm: Any) -> None:
+    """Look names of Java classes, and of the methods expressions are built with, up once.
+
+    The gateway keeps none: each `F.col` asks the JVM anew what `functions` is, which tries it in every imported package
+    and for each searches all jars of the class path in vain, and then what its `col` is. That was a fifth of the time
+    of small batches; of what was left of building expressions, asking for methods was a third.
+    """
+    for name in _WHOLE:
+        found = getattr(jvm, name)
+        setattr(jvm, name, _Remembering(found._fqn, found._gateway_client))
+    for path in _OFTEN:
+        place = jvm
+        for name in path.split("."):
+            found = getattr(place, name)
+            setattr(place, name, found)
+            place = found
+
+
+def rules_left_out(target: Target) -> tuple[str, ...]:
+    """Return the classes of the rules, for `spark.sql.optimizer.excludedRules`."""
+    return _DEAR + _OF_FILES if target.format == "iceberg" else _DEAR

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_sync.config import Kafka
+from cdc_sync.config.sources import Kafka
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.spark.columns import HEADERS, KEY, OFFSET, PARTITION, TOPIC, VALUE
 

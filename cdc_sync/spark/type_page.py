@@ -10,7 +10,8 @@ import sys
 from pyspark.sql import types as T
 
 from cdc_sync.core.debezium.conversions import logical_type, wire_type
-from cdc_sync.core.debezium.type_table import CONVERSIONS, Conversion
+from cdc_sync.core.debezium.rules import Conversion
+from cdc_sync.core.debezium.type_table import CONVERSIONS
 from cdc_sync.spark.types import to_spark
 
 _HEAD = """\

@@ -9,13 +9,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from typing_extensions import assert_never
 
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.types import (
     BinaryType,
     BooleanType,
     DataType,
     DateType,
     DecimalType,
+    Default,
     FloatType,
     IntegerType,
     ListType,

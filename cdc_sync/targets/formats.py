@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Target as TargetConfig
 from cdc_sync.config.formats import format_of
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.targets.protocol import Target
 
 

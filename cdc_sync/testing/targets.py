@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING
@@ -19,10 +21,8 @@ from cdc_sync.spark.columns import CREATED, DELETED, unchanged_column, value_col
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
 
 Row: TypeAlias = Mapping[str, Any]
-
 _ID = Column(id=1, name="id", type=INT64, optional=False)
 _A, _B = Column(id=2, name="a", type=INT32), Column(id=3, name="b", type=STRING)
 _BEFORE = InternalSchema(columns=(_ID, _A, _B), primary_key=(1,), last_column_id=3)
@@ -132,3 +132,19 @@ def _refused(what: str, do: Callable[[], None]) -> None:
     except TargetMoved:
         return
     raise AssertionError(f"{what} is refused with TargetMoved")
+
+
+def version(number: int, schema: InternalSchema) -> Version:
+    """Return a version of a table `t` that has a schema, and no changes that led to it."""
+    return Version(
+        table=TableId(database="shop", schema="public", table="t"),
+        number=number,
+        fingerprint=f"{number:016x}",
+        schema=schema,
+        changes=(),
+        evidence=(),
+        position=SourcePosition(kind="postgresql", parts=(number, number)),
+        kafka=KafkaPosition(topic="t", partition=0, offset=number),
+        snapshot=False,
+        append_only=True,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_sync.config import parse_config
-from cdc_sync.config.foreigncode import why_foreign
+from cdc_sync.config.sources import why_foreign
 from cdc_sync.errors import ConfigError
 
 CONFIG = """

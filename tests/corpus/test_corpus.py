@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.core.debezium.envelope import RecordKind
+from cdc_sync.core.debezium.forms import RecordKind
 from tests.corpus.agreement import disagreements
 from tests.corpus.conftest import STEP_BY_STEP, InLake, InMemory
 from tests.corpus.golden import REPORT, agrees

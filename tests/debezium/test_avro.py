@@ -16,10 +16,15 @@ from typing import Any
 import fastavro
 import pytest
 
-from cdc_sync.core.debezium.avro import MAX_NODES, connect_schema, find_id, inline, without_logical_types
+from cdc_sync.core.debezium.avro import MAX_NODES, connect_schema
+from cdc_sync.core.debezium.avro_names import without_logical_types
+from cdc_sync.core.debezium.avro_references import inline
 from cdc_sync.core.debezium.connect import MAX_DEPTH, MAX_FIELDS, ConnectSchema
-from cdc_sync.core.debezium.conversions import WireColumn, wire_column
-from cdc_sync.core.debezium.envelope import RecordKind, classify, event_schema, read_schema, split
+from cdc_sync.core.debezium.conversions import wire_column
+from cdc_sync.core.debezium.envelope import classify, event_schema, read_schema, split
+from cdc_sync.core.debezium.forms import RecordKind
+from cdc_sync.core.debezium.wire import WireColumn
+from cdc_sync.core.debezium.wireids import find_id
 from cdc_sync.errors import WireError
 from tests.corpus.reader import PREFIXES, Message, schemas, topics
 

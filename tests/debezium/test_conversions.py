@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import WireUnsupported, logical_type, observed, wire_column, wire_type
+from cdc_sync.core.debezium.conversions import logical_type, observed, wire_column, wire_type
 from cdc_sync.core.debezium.envelope import event_schema
 from cdc_sync.core.debezium.literals import canonical, canonical_default
+from cdc_sync.core.debezium.wire import WireUnsupported
 from cdc_sync.core.schema import types
 from cdc_sync.core.schema.types import DataType, DecimalType, Field, ListType, MapType, StructType
 from cdc_sync.errors import WireError

@@ -6,9 +6,8 @@ import json
 from functools import cache
 
 from cdc_sync.core.debezium.connect import ConnectSchema, load_json
-from cdc_sync.core.debezium.conversions import EventSchema, WireUnsupported, observed
+from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.debezium.envelope import (
-    RecordKind,
     classify,
     event_schema,
     first_row_holds_default,
@@ -16,7 +15,9 @@ from cdc_sync.core.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.debezium.forms import RecordKind
+from cdc_sync.core.debezium.schema_book import structural
+from cdc_sync.core.debezium.wire import EventSchema, WireUnsupported
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.testing import (
     INT32,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from cdc_sync.core.debezium.connect import MAX_FIELDS, ConnectSchema
 from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.debezium.envelope import (
-    RecordKind,
     classify,
     event_schema,
     first_row_betrays_default,
@@ -20,7 +19,8 @@ from cdc_sync.core.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.core.debezium.fingerprint import structural
+from cdc_sync.core.debezium.forms import RecordKind
+from cdc_sync.core.debezium.schema_book import structural
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.errors import WireError
 from cdc_sync.testing import (

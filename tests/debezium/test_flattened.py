@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import EventSchema
-from cdc_sync.core.debezium.envelope import Source, event_schema, read_schema, split
-from cdc_sync.core.debezium.fingerprint import structural
-from cdc_sync.core.debezium.flattened import FlattenedSchema, FlattenedSettings, flattened, read_flattened
+from cdc_sync.core.debezium.envelope import event_schema, read_schema, split
+from cdc_sync.core.debezium.flattened import FlattenedSettings, flattened, flattened_event_schema, read_flattened
+from cdc_sync.core.debezium.forms import FlattenedSchema
+from cdc_sync.core.debezium.position import Source
+from cdc_sync.core.debezium.schema_book import structural
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.model.positions import NO_POSITION, SourcePosition, TableId
 from cdc_sync.errors import ConfigError, WireError
 from cdc_sync.testing import INT32, INT64, TEXT, column, struct
@@ -41,7 +43,7 @@ def schemas(record: Captured, settings: FlattenedSettings) -> tuple[FlattenedSch
     parts = split(record.value)
     schema = flattened(read_schema(parts.prefix), settings)
     assert schema is not None
-    return schema, schema.event_schema(read_schema(split(record.key).prefix)), parts.payload
+    return schema, flattened_event_schema(schema, read_schema(split(record.key).prefix)), parts.payload
 
 
 def read(record: Captured, settings: FlattenedSettings) -> Source | None:

@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import EventSchema, wire_column
+from cdc_sync.core.debezium.conversions import wire_column
 from cdc_sync.core.debezium.misfits import misfit
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.testing import (
     BOOLEAN,
     BYTES,

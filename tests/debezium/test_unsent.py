@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import EventSchema, wire_column
+from cdc_sync.core.debezium.conversions import wire_column
 from cdc_sync.core.debezium.unsent import may_lose_elements, null_may_be_unsent, unread_fields, unsigned_fields
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.testing import BYTES, DATE, FLOAT64, INT16, INT32, INT64, TEXT, array, column, decimal, struct
 
 BOOLEAN = ConnectSchema(type="boolean")

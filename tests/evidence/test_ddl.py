@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.lineage.ddl import MAX_LENGTH, parse
+from cdc_sync.core.lineage.ddl_pieces import MAX_TEXT
 from cdc_sync.core.lineage.ddl_statements import (
-    MAX_TEXT,
     Add,
     AlterTable,
     Clause,

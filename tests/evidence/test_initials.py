@@ -14,9 +14,8 @@ from cdc_sync.core.lineage.records import ColumnEntry, TableEntry
 from cdc_sync.core.lineage.stated import NULL, Stated
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.schema.initial import InitialValue, Known, Unknown
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.observed import ObservedColumn
-from cdc_sync.core.schema.types import BINARY, BOOLEAN, FLOAT64, INT32, STRING, DataType, DecimalType
+from cdc_sync.core.schema.types import BINARY, BOOLEAN, FLOAT64, INT32, STRING, DataType, DecimalType, Default
 from tests.evidence.ddl_schema_changes import at as binlog
 from tests.evidence.ddl_schema_changes import change, replayed, table
 

@@ -26,8 +26,8 @@ from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.deciding import Decided, Words
 from cdc_sync.core.planning.merge_columns import find_join, join_version
-from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.errors import RefusedError
 from cdc_sync.local.kafka import KafkaServer

@@ -25,9 +25,9 @@ from cdc_sync.core.debezium.envelope import (
     read_source,
     split,
 )
-from cdc_sync.core.debezium.fingerprint import structural
 from cdc_sync.core.debezium.flattened import FlattenedSettings
-from cdc_sync.core.debezium.schema_book import Headers, KnownSchema, SchemaBook, digest_of
+from cdc_sync.core.debezium.forms import KnownSchema
+from cdc_sync.core.debezium.schema_book import Headers, SchemaBook, digest_of, structural
 from cdc_sync.errors import WireError
 from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample

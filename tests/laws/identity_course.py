@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from cdc_sync.core.debezium.conversions import EventSchema, WireColumn
+from cdc_sync.core.debezium.wire import EventSchema, WireColumn
 from cdc_sync.core.lineage.catalogue import Attribute, Stamp
 from cdc_sync.core.lineage.records import SchemaChangeRecord
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId

@@ -12,8 +12,8 @@ from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import LeftOut, Route, TargetName
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table
+from cdc_sync.core.planning.observation import Observation, TablePlan
+from cdc_sync.core.planning.plan import in_time, plan_table
 from cdc_sync.core.schema.policy import Policy
 from tests.laws.identity_course import POSTGRES, Course, Row, observation
 

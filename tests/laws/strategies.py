@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.schema.alignment import Alignment, Unproven
 from cdc_sync.core.schema.derive import derive
-from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.core.schema.types import (
     BINARY,
@@ -29,6 +29,7 @@ from cdc_sync.core.schema.types import (
     TIMESTAMP_TZ,
     DataType,
     DecimalType,
+    Default,
     Field,
     ListType,
     MapType,

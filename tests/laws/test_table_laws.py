@@ -17,8 +17,7 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.limits import Exceeded
-from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.plan import Refusal, TablePlan, Waiting
+from cdc_sync.core.planning.observation import Refusal, Stretch, TablePlan, Waiting
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.planning.truncation import Reach
 from cdc_sync.core.table import questions

@@ -8,21 +8,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from cdc_sync.core.debezium.envelope import (
-    Source,
-    first_row_betrays_default,
-    first_row_holds_default,
-    read_source,
-    split,
-)
-from cdc_sync.core.debezium.position import FIRST
-from cdc_sync.core.debezium.schema_book import KnownSchema, SchemaBook, digest_of
+from cdc_sync.core.debezium.envelope import first_row_betrays_default, first_row_holds_default, read_source, split
+from cdc_sync.core.debezium.forms import KnownSchema
+from cdc_sync.core.debezium.position import FIRST, Source
+from cdc_sync.core.debezium.schema_book import SchemaBook, digest_of
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, TableId
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.observation import Observation, TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import Record
 

@@ -9,7 +9,8 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.incarnations import Began, Moment, extended, fall, placed, reach
-from cdc_sync.core.planning.plan import Refusal, plan_table
+from cdc_sync.core.planning.observation import Refusal
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.testing import SourceTable
 from tests.plan.model import ROUTE, Event, grown, observations, stretches, topic
 

@@ -8,7 +8,8 @@ from typing import Any
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.observation import TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.plan.model import ROUTE, Event, observations, topic
 

@@ -16,8 +16,8 @@ from cdc_sync.core.migration.routes import Decision, Route, TargetName
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.end_of_table import archive_name, begun_behind, last_end
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import TablePlan, in_time, plan_table
+from cdc_sync.core.planning.observation import Observation, TablePlan
+from cdc_sync.core.planning.plan import in_time, plan_table
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.runtime.reports import table_history
 from cdc_sync.testing import INT32, TEXT, column

@@ -16,7 +16,7 @@ from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.planning.column_mappings import readings
 from cdc_sync.core.planning.merge_columns import find_join, join_version
 from cdc_sync.core.planning.plan import plan_table
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.changes import JoinColumn, RenameColumn, ReviveColumn
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.storage.history import version_to_text

@@ -7,7 +7,8 @@ import json
 from cdc_sync.core.lineage.messages import MessageLog, logical_message
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.model.positions import KafkaPosition
-from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.observation import TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, UNSHOWN
 from cdc_sync.testing import TEXT, column
 from tests.faults.told import ToldTable

@@ -15,8 +15,8 @@ from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.planning.change_policy import Wanted, wanted
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.observation import Observation, TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.align import align
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, Alignment, Evidence, Facts, Proof
 from cdc_sync.core.schema.types import DataType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_sync.core.planning.plan import TablePlan
+from cdc_sync.core.planning.observation import TablePlan
 from cdc_sync.testing import TEXT, column
 from tests.plan.tables import Table
 

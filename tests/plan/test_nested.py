@@ -13,7 +13,8 @@ from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migratio
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.wording import phrases, type_text
 from cdc_sync.core.planning.explain import explain
-from cdc_sync.core.planning.plan import TablePlan, plan_table
+from cdc_sync.core.planning.observation import TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, SIDE_COLUMN
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import FLOAT64, INT32, INT64, TEXT, array, column, struct

@@ -12,8 +12,8 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision
 from cdc_sync.core.planning.column_mappings import with_declared_key
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import Refusal, TablePlan, plan_table
+from cdc_sync.core.planning.observation import Observation, Refusal, TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, TEXT, array, column, decimal, struct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.model.positions import NO_POSITION, KafkaPosition, SourcePosition
 from cdc_sync.core.planning.column_mappings import readings
 from cdc_sync.core.planning.plan import is_later

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_sync.core.model.positions import SourcePosition
-from cdc_sync.core.planning.plan import TablePlan, in_time
+from cdc_sync.core.planning.observation import TablePlan
+from cdc_sync.core.planning.plan import in_time
 from tests.plan.tables import Table
 
 

@@ -17,7 +17,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision, Route
 from cdc_sync.core.planning.deciding import Words, decide
-from cdc_sync.core.planning.plan import Refusal, TablePlan
+from cdc_sync.core.planning.observation import Refusal, TablePlan
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import INT32, TEXT, array, column
 from tests.plan.model import ROUTE

@@ -18,10 +18,10 @@ from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.merge_columns import find_join
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.plan import TablePlan, plan_table
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.observation import Observation, TablePlan
+from cdc_sync.core.planning.plan import plan_table
 from cdc_sync.core.planning.resync import marks
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.table_renames import NameChanges, arrival_of
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, Evidence
 from cdc_sync.core.schema.policy import Policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.replaced_nulls import ONGOING, PERHAPS, noted, shown_defaults
 from cdc_sync.core.planning.resync import Resync, marks

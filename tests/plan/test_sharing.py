@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cdc_sync.core.migration.capabilities import DELTA, ICEBERG
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.shared_schema import Union, empty_union, parse_union
-from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.shared_table import evolved, settled, without
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.evolve import apply_all
 from cdc_sync.core.schema.internal import Column, InternalSchema

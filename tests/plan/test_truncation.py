@@ -8,7 +8,7 @@ import pytest
 
 from cdc_sync.core.model.positions import NO_POSITION, KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.truncation import Reach, Truncate, in_effect, place, progress_behind
 
 TRUNCATE = Truncate(

@@ -9,9 +9,9 @@ import pytest
 from cdc_sync.core.schema.align import align
 from cdc_sync.core.schema.alignment import Alignment, Facts
 from cdc_sync.core.schema.derive import derive
-from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, Default, InternalSchema
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
-from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
+from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Default, Field, ListType, MapType, StructType
 from cdc_sync.errors import SchemaError
 from tests.schema.tables import MYSQL, POSTGRES, known, seen
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdc_sync.core.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.observed import ObservedColumn
-from cdc_sync.core.schema.types import BOOLEAN, INT32
+from cdc_sync.core.schema.types import BOOLEAN, INT32, Default
 
 
 def read(

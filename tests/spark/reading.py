@@ -12,8 +12,10 @@ from pyspark.sql import types as T
 from pyspark.sql.avro.functions import from_avro
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import WireType, logical_type, wire_type
-from cdc_sync.spark.decode import DEFAULTS, Format, Settings, avro_reader_type, decoder, does_not_convert, raw_type
+from cdc_sync.core.debezium.conversions import logical_type, wire_type
+from cdc_sync.core.debezium.wire import WireType
+from cdc_sync.spark.decode import decoder, does_not_convert
+from cdc_sync.spark.raw import DEFAULTS, Format, Settings, avro_reader_type, raw_type
 from cdc_sync.spark.types import to_spark
 from tests.spark.independent import LOST, as_json, avro_body, avro_schema, json_value
 

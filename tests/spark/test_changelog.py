@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import WireColumn
-from cdc_sync.core.debezium.wire import WireText
+from cdc_sync.core.debezium.wire import WireColumn, WireText
 from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.model.positions import NO_POSITION, SourcePosition
 from cdc_sync.core.schema.internal import Column, InternalSchema

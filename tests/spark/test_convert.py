@@ -37,8 +37,8 @@ from cdc_sync.core.schema.projection import Constant, Untold
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.compile import convert, unchangeable
 from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.decode import PLACEHOLDER
 from cdc_sync.spark.latest import latest
+from cdc_sync.spark.placeholders import PLACEHOLDER
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT
 from cdc_sync.testing import BYTES, DATE, INT32, INT64, TEXT, Record, SourceTable, Wal, array, column, decimal, struct
 from tests.plan.model import ROUTE, observations, stretches, topic

@@ -16,7 +16,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.conversions import (
+from cdc_sync.core.debezium.conversions import logical_type
+from cdc_sync.core.debezium.wire import (
     WireBoolean,
     WireBytes,
     WireDate,
@@ -34,10 +35,10 @@ from cdc_sync.core.debezium.conversions import (
     WireType,
     WireUnsupported,
     WireVariableDecimal,
-    logical_type,
 )
 from cdc_sync.errors import SchemaError
-from cdc_sync.spark.decode import PLACEHOLDER, decoder, does_not_convert, is_placeholder, json_type
+from cdc_sync.spark.decode import decoder, does_not_convert, json_type
+from cdc_sync.spark.placeholders import PLACEHOLDER, is_placeholder
 from cdc_sync.spark.types import to_spark
 
 LOST = object()

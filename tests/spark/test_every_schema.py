@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc_sync.core.debezium.connect import PRIMITIVES, ConnectSchema
-from cdc_sync.core.debezium.conversions import EventSchema, WireColumn, logical_type, wire_column
+from cdc_sync.core.debezium.conversions import logical_type, wire_column
 from cdc_sync.core.debezium.forms import AvroBody, Document, Form, Opaque, Prefix
 from cdc_sync.core.debezium.type_table import CONVERSIONS
-from cdc_sync.core.debezium.wire import WireUnsupported, WireVariableDecimal
+from cdc_sync.core.debezium.wire import EventSchema, WireColumn, WireUnsupported, WireVariableDecimal
 from cdc_sync.core.debezium.wireids import WireId
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.schema.internal import Column, InternalSchema

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from cdc_sync.core.debezium.schema_book import Headers, KnownSchema, SchemaBook
+from cdc_sync.core.debezium.forms import KnownSchema
+from cdc_sync.core.debezium.schema_book import Headers, SchemaBook
 from cdc_sync.core.debezium.wireids import WireId, find_id
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import Target
-from cdc_sync.spark.rules import rules_left_out
+from cdc_sync.spark.session import rules_left_out
 
 pytestmark = pytest.mark.spark
 

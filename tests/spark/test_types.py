@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from cdc_sync.core.debezium.connect import ConnectSchema
-from cdc_sync.core.debezium.conversions import WireType, logical_type, wire_type
+from cdc_sync.core.debezium.conversions import logical_type, wire_type
 from cdc_sync.core.debezium.type_table import CONVERSIONS
-from cdc_sync.core.debezium.wire import WireBigDecimal, WireDecimal, WireList
-from cdc_sync.spark.decode import Format, ReadAs, decoder, does_not_convert, raw_type
+from cdc_sync.core.debezium.wire import WireBigDecimal, WireDecimal, WireList, WireType
+from cdc_sync.spark.decode import decoder, does_not_convert
+from cdc_sync.spark.raw import Format, ReadAs, raw_type
 from cdc_sync.spark.types import to_spark
 from tests.spark.independent import LOST, beyond, decode
 from tests.spark.reading import differences, found, parsed

@@ -17,7 +17,7 @@ from cdc_sync.core.debezium.avro import connect_schema
 from cdc_sync.core.debezium.connect import ConnectSchema, parse
 from cdc_sync.core.debezium.conversions import wire_type
 from cdc_sync.core.debezium.wire import WireUnsupported
-from cdc_sync.spark.decode import Format
+from cdc_sync.spark.raw import Format
 from tests.corpus.reader import PREFIXES, schemas, topics
 from tests.spark.independent import decode, without_logical_types
 from tests.spark.reading import differences, found

@@ -20,12 +20,12 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT64, DataType, ListType, MapType, StructType
 from cdc_sync.demo.lake import Lake
 from cdc_sync.spark.columns import CREATED, DELETED, value_column
-from cdc_sync.spark.decode import Format
+from cdc_sync.spark.raw import Format
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.spark.independent import LOST, decode
 from tests.spark.reading import converted, parsed, same
 from tests.spark.test_types import SCHEMAS, VALUES

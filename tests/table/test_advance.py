@@ -15,7 +15,7 @@ from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.limits import Exceeded
-from cdc_sync.core.planning.plan import Refusal, TablePlan, Waiting
+from cdc_sync.core.planning.observation import Refusal, TablePlan, Waiting
 from cdc_sync.core.planning.resync import Resync
 from cdc_sync.core.schema.changes import AddColumn, ChangePrimaryKey, UpdateColumnType
 from cdc_sync.core.schema.evolve import apply_all

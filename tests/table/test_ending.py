@@ -10,7 +10,7 @@ import pytest
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import HUDI
 from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.core.planning.plan import TablePlan
+from cdc_sync.core.planning.observation import TablePlan
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table import fold
 from cdc_sync.core.table.advance import decide

@@ -9,7 +9,7 @@ import pytest
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.planning.merge_columns import find_join
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table import fold
 from cdc_sync.core.table.joining import join_columns
 from cdc_sync.core.table.questions import IsSameTopic, KeyClash, RefusedJoin

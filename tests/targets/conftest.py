@@ -29,8 +29,7 @@ from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
-from cdc_sync.testing.targets import frame_of
+from cdc_sync.testing.targets import frame_of, version
 
 _numbers = count(1)
 

@@ -9,7 +9,7 @@ from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake
 
 

@@ -41,8 +41,7 @@ from cdc_sync.targets.delta.target import DeltaTarget
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Commit
-from cdc_sync.testing.history import version
-from cdc_sync.testing.targets import check_target
+from cdc_sync.testing.targets import check_target, version
 from tests.targets.conftest import Lake, schema_of
 
 pytestmark = pytest.mark.spark

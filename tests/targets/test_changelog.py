@@ -20,7 +20,7 @@ from cdc_sync.spark.columns import HAS_BEFORE, OFFSET, OP, PARTITION, POSITION, 
 from cdc_sync.spark.position import POSITION_TYPE
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 ID, A, B = Column(id=1, name="id", type=INT64), Column(id=2, name="a", type=INT32), Column(id=3, name="b", type=STRING)

@@ -27,7 +27,7 @@ from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.delta.log import DeltaTable
 from cdc_sync.targets.delta.target import DeltaTarget
 from cdc_sync.targets.protocol import Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.lakes.delta import DeltaLake
 from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.derived import expected

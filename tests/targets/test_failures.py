@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc_sync.errors import FilesGone, TargetError
-from cdc_sync.targets.common.jvm_errors import failure
+from cdc_sync.targets.common.java import failure
 
 
 @pytest.mark.parametrize(

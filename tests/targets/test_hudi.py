@@ -42,7 +42,7 @@ from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.hudi.table import HudiTable
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.protocol import Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.test_names import NASTY, by_key, live
 

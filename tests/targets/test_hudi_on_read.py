@@ -40,7 +40,7 @@ from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.table import HudiTable
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, shown
 
 pytestmark = [pytest.mark.spark, pytest.mark.hudi]

@@ -55,7 +55,7 @@ from cdc_sync.targets.hudi.partitions import _folder
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.table import HudiTable
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name
 from tests.targets.keyless import apply, created, deleted, updated
 from tests.targets.test_hudi_on_read import folder_of, hudi_table

@@ -24,7 +24,7 @@ from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.table import HudiTable
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, shown
 from tests.targets.test_hudi_on_read import ID, A, B, C, L, M, S, folder_of, hudi_table, row
 

@@ -23,7 +23,7 @@ from cdc_sync.errors import TargetError
 from cdc_sync.targets.common.keyless import merge_whole_rows_statement
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.protocol import MISSING_ROW, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 from tests.targets.keyless import (
     NOTHING,

@@ -31,7 +31,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.targets.delta.target import DeltaTarget
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.protocol import Batch, Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

@@ -21,7 +21,7 @@ from cdc_sync.core.migration.migration import AlterTable, RewriteTable, migratio
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import INT32, INT64, STRING, DataType, Field, ListType, MapType, StructType
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, shown
 
 pytestmark = pytest.mark.spark

@@ -14,12 +14,12 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import FLOAT64, INT32, INT64, STRING, ListType
 from cdc_sync.errors import ShareRefused, UnfitTarget
-from cdc_sync.operations.verify.lake import VIEW, TargetTable
+from cdc_sync.operations.verify.tables import VIEW, TargetTable
 from cdc_sync.spark.columns import value_column
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.targets.protocol import Commit, Shareable, Target
 from cdc_sync.targets.wrappers.merged import MergedTarget, SharedTable
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.iceberg]

@@ -92,7 +92,7 @@ def with_columns(schema: InternalSchema, *columns: Column) -> InternalSchema:
 
 def change(lake: Lake, before: InternalSchema, after: InternalSchema, number: int) -> Migration:
     from cdc_sync.core.migration.migration import migration
-    from cdc_sync.testing.history import version
+    from cdc_sync.testing.targets import version
 
     steps = migration(version(number - 1, before), version(number - 1, before), version(number, after))
     lake.migrate(steps)

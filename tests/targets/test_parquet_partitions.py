@@ -28,7 +28,7 @@ from cdc_sync.targets.hive.metastore import Metastore
 from cdc_sync.targets.hive.partitions import Partitions
 from cdc_sync.targets.parquet.leftovers import CLAIMS
 from cdc_sync.targets.parquet.target import ParquetTarget
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.lakes.parquet import ParquetLake
 from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.divided import DividedLake

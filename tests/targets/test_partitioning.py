@@ -20,7 +20,7 @@ from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, TIMESTAMP_TZ
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.protocol import Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import fresh_name, schema_of
 from tests.targets.divided import DividedLake, rows_of
 from tests.targets.keyless import apply, created, deleted, updated

@@ -26,7 +26,7 @@ from cdc_sync.core.schema.types import INT64, STRING
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.parquet.target import ParquetTarget
 from cdc_sync.targets.protocol import Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

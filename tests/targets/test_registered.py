@@ -28,7 +28,7 @@ from cdc_sync.targets.hudi.schema import META
 from cdc_sync.targets.hudi.settings import ON_READ, TABLE_TYPE
 from cdc_sync.targets.hudi.target import HudiTarget
 from cdc_sync.targets.protocol import Target
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.conftest import Lake, fresh_name, schema_of
 
 pytestmark = pytest.mark.spark

@@ -41,7 +41,7 @@ from cdc_sync.core.schema.types import (
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unconverted import count_lost
-from cdc_sync.testing.history import version
+from cdc_sync.testing.targets import version
 from tests.targets.cast_oracle import LOST, expected
 from tests.targets.conftest import Lake, schema_of
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from typing_extensions import assert_never
 
 from cdc_sync.core.debezium.connect import ConnectSchema, structure
 from cdc_sync.core.debezium.literals import canonical_default
-from cdc_sync.core.debezium.rules import MAX_DIGITS, Rule
+from cdc_sync.core.debezium.rules import Rule
 from cdc_sync.core.debezium.type_table import CONVERSIONS
 from cdc_sync.core.debezium.wire import (
+    MAX_DIGITS,
+    EventSchema,
     WireBigDecimal,
     WireBits,
     WireBoolean,
     WireBytes,
+    WireColumn,
     WireDate,
     WireDateText,
     WireDecimal,
-    WireField,
     WireFloat,
     WireInstant,
     WireInteger,
@@ -35,7 +35,6 @@ from cdc_sync.core.debezium.wire import (
     WireUnsupported,
     WireVariableDecimal,
 )
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.core.schema.sent import Sent
 from cdc_sync.core.schema.types import (
@@ -56,80 +55,8 @@ from cdc_sync.core.schema.types import (
 )
 from cdc_sync.errors import WireError
 
-__all__ = [
-    "EventSchema",
-    "WireBigDecimal",
-    "WireBits",
-    "WireBoolean",
-    "WireBytes",
-    "WireColumn",
-    "WireDate",
-    "WireDateText",
-    "WireDecimal",
-    "WireField",
-    "WireFloat",
-    "WireInstant",
-    "WireInteger",
-    "WireList",
-    "WireMap",
-    "WireStruct",
-    "WireText",
-    "WireTime",
-    "WireTimestamp",
-    "WireTimestampText",
-    "WireType",
-    "WireUnsupported",
-    "WireVariableDecimal",
-    "canonical_default",
-    "logical_type",
-    "observed",
-    "wire_column",
-    "wire_type",
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireColumn:
-    """A column of an event's row struct.
-
-    Attributes:
-        name: the column's in the source.
-        field: the field's in the event, JSON member or Avro field; differs where the connector adjusts names.
-        optional: whether the source accepts NULL. Postgres reports what its catalogue says when the
-            connector reads it, which may be later than the event.
-        default: in canonical form, None if there is none or it could not be read.
-        suspect_default: see `literals.canonical_default`.
-        structure: the type as the structural fingerprint sees it, see `connect.structure`.
-        sent: the type as the history keeps it; how values are read does not depend on it.
-    """
-
-    name: str
-    field: str
-    wire: WireType
-    optional: bool = True
-    comment: str | None = None
-    default: Default = None
-    suspect_default: bool = False
-    structure: str = ""
-    sent: Sent | None = dataclasses.field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventSchema:
-    """What the schema of a change event says about its table.
-
-    Attributes:
-        columns: in the source's order.
-        key: names of the columns that identify a row, in key order: the record key's, or those the operator declared.
-        record_key: names of the record key's fields in key order; empty if records have no key.
-        connector: which one writes such events, as their source block names it; None if that is not known.
-    """
-
-    columns: tuple[WireColumn, ...]
-    key: tuple[str, ...]
-    record_key: tuple[str, ...]
-    connector: str | None = None
-
+ROUTER_FIELD = "__dbz__physicalTableIdentifier"
+"""What ByLogicalTableRouter adds to record keys, which is no column (`key.field.name`)."""
 
 _RULES: dict[tuple[str, str], Rule] = {}
 for _row in CONVERSIONS:
@@ -258,3 +185,31 @@ def _observed(column: WireColumn) -> ObservedColumn:
         suspect_default=column.suspect_default,
         sent=column.sent,
     )
+
+
+def key_columns(key: ConnectSchema | None, columns: Sequence[WireColumn]) -> tuple[str, ...]:
+    """Return the names of the columns that a record key's fields stand for; empty if there is no key.
+
+    Raises:
+        WireError: if the key is not a struct.
+    """
+    if key is None:
+        return ()
+    if key.type != "struct":
+        raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
+    names = {column.field: column.name for column in columns}
+    fields = (member.field or "" for member in key.members)
+    return tuple(names.get(field, field) for field in fields if field != ROUTER_FIELD)
+
+
+def key_fields(key: ConnectSchema | None) -> tuple[str, ...]:
+    """Return the names of a record key's fields that stand for columns; empty if there is no key.
+
+    Raises:
+        WireError: if the key is not a struct.
+    """
+    if key is None:
+        return ()
+    if key.type != "struct":
+        raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
+    return tuple(member.field or "" for member in key.members if member.field != ROUTER_FIELD)

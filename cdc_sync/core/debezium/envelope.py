@@ -8,42 +8,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from cdc_sync.core.debezium.connect import ConnectSchema, load_json, parse
-from cdc_sync.core.debezium.conversions import EventSchema, WireColumn, wire_column
+from cdc_sync.core.debezium.conversions import key_columns, wire_column
+from cdc_sync.core.debezium.forms import PAYLOAD_MARKER, SCHEMA_MARKER, RecordKind
 from cdc_sync.core.debezium.literals import canonical
 from cdc_sync.core.debezium.position import (
-    READING,
+    Source,
     commit_of,
-    is_append_only,
     last_commit,
     last_lsn,
     marker_of,
     position_of,
     time_of,
 )
-from cdc_sync.core.model.positions import Commit, SourcePosition, TableId
+from cdc_sync.core.debezium.wire import EventSchema
+from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import WireError
-
-SCHEMA_MARKER = '{"schema":'
-PAYLOAD_MARKER = ',"payload":'
-ROUTER_FIELD = "__dbz__physicalTableIdentifier"
-"""What ByLogicalTableRouter adds to record keys, which is no column (`key.field.name`)."""
-
-
-class RecordKind(str, Enum):
-    """What a record is, told by the name of its value schema."""
-
-    TABLE_CHANGE = "table change"
-    HEARTBEAT = "heartbeat"
-    TRANSACTION = "transaction"
-    SCHEMA_CHANGE = "schema change"
-    NOTIFICATION = "notification"
-    LOGICAL_MESSAGE = "logical message"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,46 +39,6 @@ class Split:
 
     prefix: bytes
     payload: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What an event says about where it comes from.
-
-    Attributes:
-        snapshot: the row was read, not taken from the log (op `r`).
-        incremental: it was read by an incremental snapshot, while the log went on.
-        null_is_default: whether the converter writes a NULL as the column's default
-            (`replace.null.with.default=true`); None where this event does not show it.
-        op: `c r u d t m`, or empty if the record has none.
-        last_commit, lsn: Postgres only: the last commit seen before the event, and the event's own place.
-        commit: of its transaction; Postgres only.
-        marker: what `snapshot` says, empty if nothing.
-        at: when the source wrote it, or a snapshot read it, in milliseconds since the epoch; None if it does not say.
-    """
-
-    table: TableId
-    position: SourcePosition
-    connector: str
-    snapshot: bool
-    incremental: bool
-    null_is_default: bool | None
-    op: str
-    last_commit: int | None = None
-    lsn: int | None = None
-    commit: Commit | None = None
-    marker: str = ""
-    at: int | None = None
-
-    @property
-    def reading(self) -> bool:
-        """Whether a snapshot of the whole table read the row, and no incremental one."""
-        return self.marker in READING
-
-    @property
-    def append_only(self) -> bool:
-        """Whether the database only ever adds columns behind the others."""
-        return is_append_only(self.connector)
 
 
 def split(message: bytes) -> Split:
@@ -229,38 +172,6 @@ def _connector(source: ConnectSchema | None) -> str | None:
     """Return the connector that a source block is of, told by its name: `io.debezium.connector.mysql.Source`."""
     found = re.fullmatch(r"io\.debezium\.connector\.(\w+)\.Source", (source.name if source else None) or "")
     return found[1] if found else None
-
-
-ROUTER_FIELD = "__dbz__physicalTableIdentifier"
-"""What ByLogicalTableRouter adds to record keys (`key.field.name`); never a column."""
-
-
-def key_columns(key: ConnectSchema | None, columns: Sequence[WireColumn]) -> tuple[str, ...]:
-    """Return the names of the columns that a record key's fields stand for; empty if there is no key.
-
-    Raises:
-        WireError: if the key is not a struct.
-    """
-    if key is None:
-        return ()
-    if key.type != "struct":
-        raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
-    names = {column.field: column.name for column in columns}
-    fields = (member.field or "" for member in key.members)
-    return tuple(names.get(field, field) for field in fields if field != ROUTER_FIELD)
-
-
-def key_fields(key: ConnectSchema | None) -> tuple[str, ...]:
-    """Return the names of a record key's fields that stand for columns; empty if there is no key.
-
-    Raises:
-        WireError: if the key is not a struct.
-    """
-    if key is None:
-        return ()
-    if key.type != "struct":
-        raise WireError(f"Cannot read key: it is a {key.type}, not a struct")
-    return tuple(member.field or "" for member in key.members if member.field != ROUTER_FIELD)
 
 
 def read_source(payload: bytes | Mapping[str, object]) -> Source:

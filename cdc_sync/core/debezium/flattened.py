@@ -25,9 +25,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cdc_sync.core.debezium.connect import ConnectSchema, load_json
-from cdc_sync.core.debezium.conversions import EventSchema, wire_column
-from cdc_sync.core.debezium.envelope import Source, key_columns
-from cdc_sync.core.debezium.position import commit_of, last_commit, last_lsn, marker_of, position_of, time_of
+from cdc_sync.core.debezium.conversions import key_columns, wire_column
+from cdc_sync.core.debezium.forms import FlattenedSchema
+from cdc_sync.core.debezium.position import Source, commit_of, last_commit, last_lsn, marker_of, position_of, time_of
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import ConfigError, WireError
 
@@ -101,48 +102,6 @@ def _reference(entry: str, prefix: str) -> tuple[str, str]:
     return prefix + shown, "op" if field == "op" else f"{struct}.{field}" if struct else field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlattenedSchema:
-    """Which field of a flattened event is what.
-
-    Attributes:
-        name: the value schema's, such as `shop.public.orders.Value`; sanitised, but the same for all records of a
-            table, those of mode tombstone that hold nothing but their schema included.
-        columns: the row's columns in the source's order.
-        op: the field that holds `c r u d`, None if there is none.
-        deleted: the field that holds "true" or "false", None if there is none.
-        source: member of the source block -> the field that holds it; see `SOURCE_MEMBERS`.
-        constants: members of the source block that no field holds but that are known all the same: `connector`, `db`,
-            `schema`, `table`.
-        ignored: all other added fields, which are not columns either.
-        names_table: False for the schema of mode tombstone's deletes where the rows name their table in added fields:
-            such a delete belongs to the table whose rows have a schema of this name, in the same topic.
-    """
-
-    name: str
-    columns: tuple[ConnectSchema, ...]
-    op: str | None
-    deleted: str | None
-    source: Mapping[str, str]
-    constants: Mapping[str, str]
-    ignored: tuple[str, ...]
-    names_table: bool
-
-    def __hash__(self) -> int:
-        # Of what can be hashed; equal schemas have equal names and fields.
-        return hash((self.name, self.op, self.deleted, tuple(self.source), self.ignored))
-
-    def event_schema(self, key: ConnectSchema | None) -> EventSchema:
-        """Return the columns and the key, as `envelope.event_schema` does for an event with an envelope.
-
-        Raises:
-            WireError: if the key is not a struct.
-        """
-        columns = tuple(wire_column(member) for member in self.columns)
-        names = key_columns(key, columns)
-        return EventSchema(columns=columns, key=names, record_key=names)
-
-
 def is_row(value: ConnectSchema) -> bool:
     """Tell whether a value schema is a row's own, so that its records can only be flattened events."""
     return value.type == "struct" and (value.name or "").endswith(".Value")
@@ -214,6 +173,17 @@ def _constants(name: str, source: Mapping[str, str], wanted: set[str]) -> dict[s
     prefix, middle, table = parts
     told = {"db": middle if "schema" in found else prefix, "schema": middle, "table": table}
     return found | {member: told[member] for member in missing}
+
+
+def flattened_event_schema(schema: FlattenedSchema, key: ConnectSchema | None) -> EventSchema:
+    """Return the columns and the key, as `envelope.event_schema` does for an event with an envelope.
+
+    Raises:
+        WireError: if the key is not a struct.
+    """
+    columns = tuple(wire_column(member) for member in schema.columns)
+    names = key_columns(key, columns)
+    return EventSchema(columns=columns, key=names, record_key=names)
 
 
 def read_flattened(payload: bytes | Mapping[str, object] | None, schema: FlattenedSchema) -> Source | None:

@@ -33,7 +33,7 @@ from cdc_sync.core.debezium.wire import (
     WireUnsupported,
     WireVariableDecimal,
 )
-from cdc_sync.core.schema.internal import Default
+from cdc_sync.core.schema.types import Default
 
 _PER_SECOND = {"milli": 1_000, "micro": 1_000_000, "nano": 1_000_000_000}
 _EPOCH = datetime(1970, 1, 1)

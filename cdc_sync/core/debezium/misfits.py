@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from typing_extensions import assert_never
 
-from cdc_sync.core.debezium.conversions import EventSchema
-from cdc_sync.core.debezium.flattened import FlattenedSchema
+from cdc_sync.core.debezium.forms import FlattenedSchema
 from cdc_sync.core.debezium.literals import from_base64
-from cdc_sync.core.debezium.rules import MAX_DIGITS
 from cdc_sync.core.debezium.wire import (
+    MAX_DIGITS,
+    EventSchema,
     WireBigDecimal,
     WireBits,
     WireBoolean,

@@ -1,12 +1,13 @@
-"""Where in its source's log an event stands."""
+"""Where in its source's log an event stands, and what else its source block says."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from cdc_sync.core.model.positions import NO_POSITION, Commit, SourcePosition
+from cdc_sync.core.model.positions import NO_POSITION, Commit, SourcePosition, TableId
 
 FIRST = ("first", "first_in_data_collection")
 LAST = ("last", "last_in_data_collection")
@@ -16,6 +17,46 @@ READING = (*FIRST, "true", *LAST)
 Source: Debezium, `SnapshotRecord`; a table's only row may be its first or its last one.
 """
 _APPEND_ONLY = frozenset(("postgresql", "sqlserver", "oracle"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What an event says about where it comes from.
+
+    Attributes:
+        snapshot: the row was read, not taken from the log (op `r`).
+        incremental: it was read by an incremental snapshot, while the log went on.
+        null_is_default: whether the converter writes a NULL as the column's default
+            (`replace.null.with.default=true`); None where this event does not show it.
+        op: `c r u d t m`, or empty if the record has none.
+        last_commit, lsn: Postgres only: the last commit seen before the event, and the event's own place.
+        commit: of its transaction; Postgres only.
+        marker: what `snapshot` says, empty if nothing.
+        at: when the source wrote it, or a snapshot read it, in milliseconds since the epoch; None if it does not say.
+    """
+
+    table: TableId
+    position: SourcePosition
+    connector: str
+    snapshot: bool
+    incremental: bool
+    null_is_default: bool | None
+    op: str
+    last_commit: int | None = None
+    lsn: int | None = None
+    commit: Commit | None = None
+    marker: str = ""
+    at: int | None = None
+
+    @property
+    def reading(self) -> bool:
+        """Whether a snapshot of the whole table read the row, and no incremental one."""
+        return self.marker in READING
+
+    @property
+    def append_only(self) -> bool:
+        """Whether the database only ever adds columns behind the others."""
+        return is_append_only(self.connector)
 
 
 def is_append_only(connector: str) -> bool:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.core.debezium.connect import ConnectSchema, load_json, schema_of
-from cdc_sync.core.debezium.envelope import RecordKind, classify
+from cdc_sync.core.debezium.envelope import classify
 from cdc_sync.core.debezium.flattened import is_row
+from cdc_sync.core.debezium.forms import RecordKind
 from cdc_sync.errors import WireError
 
 Headers = Sequence[tuple[str, bytes | None]]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.debezium.wire import (
+    MAX_DIGITS,
     WireBigDecimal,
     WireBits,
     WireBytes,
@@ -30,8 +31,6 @@ from cdc_sync.core.debezium.wire import (
 Nested: TypeAlias = Callable[[ConnectSchema], WireType]
 Rule: TypeAlias = Callable[[ConnectSchema, Nested], WireType]
 """From a schema, and the function for the schemas inside it, to what its values look like."""
-
-MAX_DIGITS = 38
 MAX_SCALE = 16_383
 """Digits after the point that Postgres, the most generous of the sources, can send."""
 # Postgres keeps the scale of a column in 11 bits and allows -1000 to 1000.

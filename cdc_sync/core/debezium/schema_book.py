@@ -3,61 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from cdc_sync.core.debezium.avro import connect_schema, without_logical_types
+from cdc_sync.core.debezium.avro import connect_schema
+from cdc_sync.core.debezium.avro_names import without_logical_types
 from cdc_sync.core.debezium.connect import ConnectSchema, load_json, schema_of
-from cdc_sync.core.debezium.conversions import EventSchema
-from cdc_sync.core.debezium.envelope import (
+from cdc_sync.core.debezium.envelope import classify, event_schema, read_schema, split
+from cdc_sync.core.debezium.flattened import FlattenedSettings, flattened, flattened_event_schema
+from cdc_sync.core.debezium.forms import (
+    KEY_WITHOUT_SCHEMA,
     PAYLOAD_MARKER,
     SCHEMA_MARKER,
+    Absent,
+    AvroBody,
+    Document,
+    Form,
+    KnownSchema,
+    Opaque,
+    Prefix,
     RecordKind,
-    classify,
-    event_schema,
-    read_schema,
-    split,
+    id_headers,
 )
-from cdc_sync.core.debezium.fingerprint import structural
-from cdc_sync.core.debezium.flattened import FlattenedSchema, FlattenedSettings, flattened
-from cdc_sync.core.debezium.forms import Absent, AvroBody, Document, Form, Opaque, Prefix
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.debezium.wireids import WireId
 from cdc_sync.errors import WireError
 
 Headers = Sequence[tuple[str, bytes | None]]
-
 _MARKER = PAYLOAD_MARKER.encode()
 _CANONICAL = (SCHEMA_MARKER + "{").encode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownSchema:
-    """One pair of key and value schema.
-
-    Attributes:
-        digest: of both schemas' texts or ids, as `spark.recognise` computes it.
-        key_form, value_form: how records of these schemas are recognised and where their payload begins.
-        kind: what such records are.
-        schema, fingerprint: for changes of a table; None for everything else.
-        flattened: which fields are not columns, for events without an envelope.
-        value_schema: as parsed, None if it could not be.
-        key_schema: the record key's, None if there is no key or it cannot be read.
-        broken: why records of this schema cannot be read at all, None if they can.
-    """
-
-    digest: str
-    key_form: Form
-    value_form: Form
-    kind: RecordKind
-    schema: EventSchema | None = None
-    fingerprint: str | None = None
-    flattened: FlattenedSchema | None = None
-    value_schema: ConnectSchema | None = None
-    key_schema: ConnectSchema | None = None
-    broken: str | None = None
 
 
 class Registry(Protocol):
@@ -75,10 +52,6 @@ class Registry(Protocol):
             WireError: if the registry has no such schema, or it is not Avro.
         """
         ...
-
-
-KEY_WITHOUT_SCHEMA = b"?"
-"""Stands in a digest for a key that shows no schema."""
 
 
 def digest_of(key: bytes | None, value: bytes, headers: Headers = ()) -> str:
@@ -115,14 +88,6 @@ def _id_header(headers: Headers, part: Literal["key", "value"]) -> tuple[str, by
 
 def _is_document(data: bytes | None) -> bool:
     return data is not None and data.lstrip().startswith(b"{") and b'"schema"' in data
-
-
-def id_headers(part: Literal["key", "value"]) -> tuple[str, ...]:
-    """Return the headers that may hold a schema's id, the one to believe first.
-
-    Source: Confluent, `SchemaId`; Apicurio, `KafkaSerdeHeaders`.
-    """
-    return (f"__{part}_schema_id", f"apicurio.{part}.globalId", f"apicurio.{part}.contentId")
 
 
 class SchemaBook:
@@ -197,7 +162,7 @@ class SchemaBook:
                 return KnownSchema(
                     digest=digest, key_form=key_form, value_form=value_form, kind=kind, value_schema=connect
                 )
-            schema = flat.event_schema(key_schema) if flat else event_schema(connect, key_schema)
+            schema = flattened_event_schema(flat, key_schema) if flat else event_schema(connect, key_schema)
             return KnownSchema(
                 digest=digest,
                 key_form=key_form,
@@ -262,3 +227,14 @@ class SchemaBook:
                     return Document(digest=digest), read_schema(prefix)
                 raise
         return Document(digest=digest), schema_of(load_json(data, "record"))
+
+
+def structural(schema: EventSchema) -> str:
+    """Return 16 hexadecimal digits over names, order, types, optionality and key.
+
+    Defaults, comments, enum labels, the envelope and the source block do not take part: a Debezium upgrade or a new
+    comment changes a schema's text, not its columns. Recorded in the history, so the form must not change.
+    """
+    columns = [[column.name, column.optional, column.structure] for column in schema.columns]
+    text = json.dumps([columns, schema.key], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -11,8 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cdc_sync.core.debezium.conversions import EventSchema, WireColumn
-from cdc_sync.core.debezium.wire import WireBytes, WireDate, WireInteger, WireList, WireStruct, WireText, WireType
+from cdc_sync.core.debezium.wire import (
+    EventSchema,
+    WireBytes,
+    WireColumn,
+    WireDate,
+    WireInteger,
+    WireList,
+    WireStruct,
+    WireText,
+    WireType,
+)
 
 _NO_TYPES: Mapping[str, str] = MappingProxyType({})
 _SEMANTICS = ("io.debezium.data.Json", "io.debezium.data.Uuid")

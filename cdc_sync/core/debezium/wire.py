@@ -1,13 +1,18 @@
-"""What a column's values look like on the wire: a closed union of frozen values.
+"""What a column's values look like on the wire, a closed union of frozen values, and an event's columns.
 
 `debezium.conversions` says which Connect schema is which of these, and which tracked type each becomes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from cdc_sync.core.schema.sent import Sent
+from cdc_sync.core.schema.types import Default
+
+MAX_DIGITS = 38
 Unit: TypeAlias = Literal["milli", "micro", "nano"]
 
 
@@ -189,3 +194,46 @@ WireType: TypeAlias = (
     | WireStruct
     | WireUnsupported
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireColumn:
+    """A column of an event's row struct.
+
+    Attributes:
+        name: the column's in the source.
+        field: the field's in the event, JSON member or Avro field; differs where the connector adjusts names.
+        optional: whether the source accepts NULL. Postgres reports what its catalogue says when the
+            connector reads it, which may be later than the event.
+        default: in canonical form, None if there is none or it could not be read.
+        suspect_default: see `literals.canonical_default`.
+        structure: the type as the structural fingerprint sees it, see `connect.structure`.
+        sent: the type as the history keeps it; how values are read does not depend on it.
+    """
+
+    name: str
+    field: str
+    wire: WireType
+    optional: bool = True
+    comment: str | None = None
+    default: Default = None
+    suspect_default: bool = False
+    structure: str = ""
+    sent: Sent | None = dataclasses.field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSchema:
+    """What the schema of a change event says about its table.
+
+    Attributes:
+        columns: in the source's order.
+        key: names of the columns that identify a row, in key order: the record key's, or those the operator declared.
+        record_key: names of the record key's fields in key order; empty if records have no key.
+        connector: which one writes such events, as their source block names it; None if that is not known.
+    """
+
+    columns: tuple[WireColumn, ...]
+    key: tuple[str, ...]
+    record_key: tuple[str, ...]
+    connector: str | None = None

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdc_sync.core.lineage import ddl_mysql, ddl_oracle
-from cdc_sync.core.lineage.ddl_pieces import Pieces, Unreadable, read, read_as_older_server, read_without_escapes
+from cdc_sync.core.lineage.ddl_pieces import (
+    Pieces,
+    Unreadable,
+    read,
+    read_as_older_server,
+    read_without_escapes,
+    shortened,
+)
 from cdc_sync.core.lineage.ddl_reader import Place, Reader
 from cdc_sync.core.lineage.ddl_statements import (
     AlterTable,
@@ -21,7 +28,6 @@ from cdc_sync.core.lineage.ddl_statements import (
     NotParsed,
     RenameTables,
     Statement,
-    shortened,
 )
 from cdc_sync.core.model.positions import TableId
 

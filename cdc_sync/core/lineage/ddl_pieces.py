@@ -19,7 +19,8 @@ from sqlglot.dialects.oracle import Oracle
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Tokenizer
 
-from cdc_sync.core.lineage.ddl_statements import shortened
+MAX_TEXT = 300
+"""How many characters of a statement are kept to be shown."""
 
 PieceKind: TypeAlias = Literal["word", "name", "string", "number", "sign"]
 
@@ -217,3 +218,9 @@ def _piece(text: str, start: int, end: int, connector: str) -> Piece:
     if _NUMBER.fullmatch(written):
         return Piece("number", written, start, end)
     return Piece("word" if _WORD.fullmatch(written) else "sign", written, start, end)
+
+
+def shortened(text: str) -> str:
+    """Collapse white space and cut to what is kept to be shown."""
+    text = " ".join(text[: 20 * MAX_TEXT].split())
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

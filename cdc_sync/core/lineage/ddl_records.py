@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from cdc_sync.core.debezium.position import position_of
-from cdc_sync.core.lineage.ddl_statements import shortened
+from cdc_sync.core.lineage.ddl_pieces import shortened
 from cdc_sync.core.lineage.records import ColumnEntry, SchemaChangeRecord, TableEntry
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.errors import WireError

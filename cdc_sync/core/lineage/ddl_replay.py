@@ -9,6 +9,7 @@ from typing import Literal
 
 from cdc_sync.core.lineage.column_log import LoggedColumn, Token
 from cdc_sync.core.lineage.ddl_catalogue import Catalogue, Contradiction
+from cdc_sync.core.lineage.ddl_pieces import shortened
 from cdc_sync.core.lineage.ddl_statements import (
     AlterTable,
     CreateTable,
@@ -18,7 +19,6 @@ from cdc_sync.core.lineage.ddl_statements import (
     NotParsed,
     RenameTables,
     Statement,
-    shortened,
 )
 from cdc_sync.core.lineage.records import ColumnEntry, SchemaChangeRecord, TableEntry
 from cdc_sync.core.model.positions import TableId

@@ -8,9 +8,6 @@ from typing import TypeAlias
 from cdc_sync.core.lineage.stated import Stated
 from cdc_sync.core.model.positions import TableId
 
-MAX_TEXT = 300
-"""How many characters of a statement are kept to be shown."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Add:
@@ -138,9 +135,3 @@ class NotParsed:
 
 
 Statement: TypeAlias = AlterTable | RenameTables | CreateTable | DropTables | DropDatabase | Noise | NotParsed
-
-
-def shortened(text: str) -> str:
-    """Collapse white space and cut to what is kept to be shown."""
-    text = " ".join(text[: 20 * MAX_TEXT].split())
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

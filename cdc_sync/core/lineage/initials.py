@@ -35,7 +35,6 @@ from cdc_sync.core.lineage.sent_types import is_sent
 from cdc_sync.core.lineage.stated import Stated, literal_value
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.schema.initial import InitialValue, Known, Unknown
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.observed import ObservedColumn
 from cdc_sync.core.schema.retyping import By
 from cdc_sync.core.schema.types import (
@@ -48,6 +47,7 @@ from cdc_sync.core.schema.types import (
     BinaryType,
     DataType,
     DecimalType,
+    Default,
     FloatType,
     IntegerType,
     StringType,

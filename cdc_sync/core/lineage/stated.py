@@ -17,8 +17,17 @@ from cdc_sync.core.debezium.wire import (
     WireInteger,
     WireTimestampText,
 )
-from cdc_sync.core.schema.internal import Default
-from cdc_sync.core.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, DataType, DecimalType, FloatType, IntegerType
+from cdc_sync.core.schema.types import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+    Default,
+    FloatType,
+    IntegerType,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

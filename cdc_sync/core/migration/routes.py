@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from cdc_sync.core.migration.capabilities import ICEBERG, Capabilities
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.patterns import full_match
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.policy import Policy
+from cdc_sync.core.schema.types import Default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -22,7 +22,7 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
-from cdc_sync.core.schema.internal import Column, Default, InternalSchema
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
@@ -40,6 +40,7 @@ from cdc_sync.core.schema.types import (
     DataType,
     DateType,
     DecimalType,
+    Default,
     FloatType,
     IntegerType,
     ListType,

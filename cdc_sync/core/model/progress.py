@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.errors import TargetError
+
+Lsns = Mapping[int, int]
+"""Partition -> source LSN; a partition that is missing is one for which it is not known."""
 
 PROPERTY = "cdc_sync.progress"
 """The snapshot property (or its equal in another format) that holds `Progress` as JSON."""
@@ -171,3 +175,10 @@ def with_number_keys(places: Mapping[str, Mapping[str, int]]) -> dict[str, dict[
         topic: {int(partition): number for partition, number in partitions.items()}
         for topic, partitions in places.items()
     }
+
+
+def seen_before(progress: Progress | None, ranges: Sequence[OffsetRange]) -> Lsns | None:
+    """Return the LSN up to which events of each range may be in the table already, None if one is not known."""
+    found = {item.partition: progress.highest_lsn(item.topic, item.partition) if progress else 0 for item in ranges}
+    known = {partition: lsn for partition, lsn in found.items() if lsn is not None}
+    return known if len(known) == len(found) else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cdc_sync.core.debezium.conversions import EventSchema, observed
+from cdc_sync.core.debezium.conversions import observed
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import as_joined
 from cdc_sync.core.history.revision import Version

@@ -10,7 +10,7 @@ from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.merge_columns import find_join, join_version
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.errors import RefusedError
 
 

@@ -10,7 +10,7 @@ from cdc_sync.core.lineage.drops import ToldDrop
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import dropped_text
 from cdc_sync.core.model.progress import Progress, Truncated
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import Alignment, Evidence
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.observed import ObservedSchema

@@ -15,7 +15,7 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.capabilities import Capabilities, can_change_in_place
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.migration.wording import type_text
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import DECIDED, Alignment, Evidence
 from cdc_sync.core.schema.changes import DropColumn, JoinColumn, RetireColumn, SchemaChange
 from cdc_sync.core.schema.derive import derive

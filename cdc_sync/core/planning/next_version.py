@@ -37,7 +37,6 @@ from cdc_sync.core.planning.reasons import (
     wanted_again,
 )
 from cdc_sync.core.planning.refusals import (
-    Refused,
     contradiction,
     is_another_table,
     not_created,
@@ -48,6 +47,7 @@ from cdc_sync.core.planning.refusals import (
     unproven,
 )
 from cdc_sync.core.planning.resync import ALL_ROWS
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.table_renames import NameChanges
 from cdc_sync.core.planning.type_changes import same_types, type_changes
 from cdc_sync.core.schema.align import align

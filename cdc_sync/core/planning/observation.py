@@ -1,10 +1,11 @@
-"""What is known of the first event of a stretch, which is all that planning looks at."""
+"""What planning looks at, which is the first event of each stretch, and what it answers: values only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.wire import EventSchema
+from cdc_sync.core.history.revision import Version
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
 
@@ -66,3 +67,37 @@ class Stretch:
     digest: str
     truncate: bool = False
     began: Began = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a table cannot go past an event, and what would let it."""
+
+    reason: str
+    remedy: str
+    position: SourcePosition
+    kafka: KafkaPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """An event that shows a change which the evidence does not tell of yet, and what is missing.
+
+    Attributes:
+        table: it is not evidence that is missing, but what this table has yet to do, however long that takes.
+    """
+
+    reason: str
+    position: SourcePosition
+    kafka: KafkaPosition
+    table: TableId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """New versions to record, in order; then what stops the table there, if anything: a refusal, or a wait."""
+
+    versions: tuple[Version, ...]
+    refusal: Refusal | None = None
+    waiting: Waiting | None = None
+    warnings: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdc_sync.core.migration.modes import Mode, column_types
 from cdc_sync.core.migration.wording import type_text
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning, field_text
 from cdc_sync.core.schema.transforms import what_it_takes

@@ -8,7 +8,7 @@ split into batches and partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from cdc_sync.core.debezium.conversions import observed
@@ -24,7 +24,7 @@ from cdc_sync.core.lineage.renames import ToldRename
 from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.names import NameClash, target_names
 from cdc_sync.core.migration.routes import Route
-from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.planning.end_of_table import Awaited, end_of_table
 from cdc_sync.core.planning.merge_columns import versions_of_joins
 from cdc_sync.core.planning.next_version import (
@@ -35,43 +35,10 @@ from cdc_sync.core.planning.next_version import (
     in_new_log,
     next_version,
 )
-from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.refusals import Refused, recreated_before, refused_record_key, unreadable
+from cdc_sync.core.planning.observation import Observation, Refusal, TablePlan, Waiting
+from cdc_sync.core.planning.refusals import recreated_before, refused_record_key, unreadable
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.table_renames import NO_NAME_CHANGES, NameChanges, departure_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why a table cannot go past an event, and what would let it."""
-
-    reason: str
-    remedy: str
-    position: SourcePosition
-    kafka: KafkaPosition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """An event that shows a change which the evidence does not tell of yet, and what is missing.
-
-    Attributes:
-        table: it is not evidence that is missing, but what this table has yet to do, however long that takes.
-    """
-
-    reason: str
-    position: SourcePosition
-    kafka: KafkaPosition
-    table: TableId | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlan:
-    """New versions to record, in order; then what stops the table there, if anything: a refusal, or a wait."""
-
-    versions: tuple[Version, ...]
-    refusal: Refusal | None = None
-    waiting: Waiting | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def plan_table(

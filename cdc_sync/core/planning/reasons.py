@@ -13,14 +13,15 @@ from cdc_sync.core.lineage.initials import told_initial
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.planning.change_policy import Wanted
 from cdc_sync.core.planning.observation import Observation
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.align import align
 from cdc_sync.core.schema.alignment import IGNORED, KEPT, NEEDS_RESYNC, UNPROVEN, UNSHOWN, Alignment, Evidence, Facts
 from cdc_sync.core.schema.changes import ReviveColumn, SchemaChange, UpdateColumnType
 from cdc_sync.core.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
-from cdc_sync.core.schema.internal import Default, InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.members import AddMember, member_changes, path_text
 from cdc_sync.core.schema.observed import ObservedSchema
+from cdc_sync.core.schema.types import Default
 
 
 def left_out(history: History) -> frozenset[str]:

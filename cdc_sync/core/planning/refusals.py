@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 
-from cdc_sync.core.debezium.conversions import WireUnsupported
+from cdc_sync.core.debezium.wire import WireUnsupported
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.capabilities import Capabilities, can_compare
 from cdc_sync.core.migration.modes import taken_name
@@ -13,6 +12,7 @@ from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Observation
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import Alignment
 from cdc_sync.core.schema.changes import (
     AddColumn,
@@ -24,14 +24,6 @@ from cdc_sync.core.schema.changes import (
 )
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.observed import ObservedSchema
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """Why an event cannot be planned for, and what would let it."""
-
-    reason: str
-    remedy: str
 
 
 def unreadable(

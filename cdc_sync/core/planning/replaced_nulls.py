@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from cdc_sync.core.debezium.conversions import EventSchema
+from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.schema.projection import FromColumn, Projection
 
 ONGOING: Final = 0

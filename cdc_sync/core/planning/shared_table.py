@@ -16,7 +16,7 @@ from cdc_sync.core.migration.names import NameClash, target_names
 from cdc_sync.core.migration.wording import type_text
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.shared_schema import Coming, RowMoves, Share, Union
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.diff import TEMPORARY_PREFIX
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.members import UpdatePartType, member_changes, named_as

@@ -1,4 +1,4 @@
-"""Records that a table must not pass: why, and what would let it."""
+"""What a table must not pass, an event that is refused or a record: why, and what would let it."""
 
 from __future__ import annotations
 
@@ -233,3 +233,11 @@ def rolled_back(table: TableId, version: int) -> Pause:
         remedy=f"`cdc-sync rollback CONFIG {table} --undo` carries it out again; else snapshot the table again into a "
         "new target",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Why an event cannot be planned for, and what would let it."""
+
+    reason: str
+    remedy: str

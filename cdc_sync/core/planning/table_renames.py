@@ -9,8 +9,8 @@ from cdc_sync.core.history.revision import Former, Version
 from cdc_sync.core.lineage.renames import ToldRename
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.planning.end_of_table import Awaited
-from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.resync import ALL_ROWS
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import IGNORED, NEEDS_RESYNC, Evidence
 from cdc_sync.core.schema.policy import Policy
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.core.migration.wording import type_text
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, RETYPED, SIDE_COLUMN, Evidence
 from cdc_sync.core.schema.casts import cast_between, needs_cast
 from cdc_sync.core.schema.changes import SchemaChange, UpdateColumnType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cdc_sync.core.schema.internal import Column, Default
-from cdc_sync.core.schema.types import DataType
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.types import DataType, Default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from cdc_sync.core.schema.alignment import Alignment
-from cdc_sync.core.schema.internal import Column, Default, InternalSchema
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.core.schema.types import (
     BinaryType,
@@ -16,6 +16,7 @@ from cdc_sync.core.schema.types import (
     DataType,
     DateType,
     DecimalType,
+    Default,
     Field,
     FloatType,
     IntegerType,

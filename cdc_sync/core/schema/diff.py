@@ -24,8 +24,9 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.core.schema.evolve import apply, left_neighbour
-from cdc_sync.core.schema.internal import Column, Default, InternalSchema
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.order import longest_run
+from cdc_sync.core.schema.types import Default
 from cdc_sync.errors import SchemaError
 
 TEMPORARY_PREFIX = "__cdc_sync_tmp_"

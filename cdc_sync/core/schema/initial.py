@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from cdc_sync.core.schema.internal import Default
 from cdc_sync.core.schema.observed import ObservedColumn
+from cdc_sync.core.schema.types import Default
 
 
 class Missing(Enum):

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from cdc_sync.core.schema.sent import Sent
-from cdc_sync.core.schema.types import NESTED, DataType, nested_ids
+from cdc_sync.core.schema.types import NESTED, DataType, Default, nested_ids
 from cdc_sync.errors import SchemaError
-
-Default: TypeAlias = bool | int | float | str | None
-"""A literal in canonical form: decimals as "1.50", days as "2020-01-01", local timestamps as "2020-01-01T00:00:00",
-instants with a trailing Z, bytes as lower-case hex, everything else as itself. Floats are finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cdc_sync.core.schema.internal import Default, InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.sent import Sent
-from cdc_sync.core.schema.types import DataType, without_ids
+from cdc_sync.core.schema.types import DataType, Default, without_ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from cdc_sync.core.schema.casts import casts_values, needs_cast
-from cdc_sync.core.schema.internal import Column, Default, InternalSchema
-from cdc_sync.core.schema.types import DataType
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import DataType, Default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

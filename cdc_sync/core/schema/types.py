@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+Default: TypeAlias = bool | int | float | str | None
+"""A literal in canonical form: decimals as "1.50", days as "2020-01-01", local timestamps as "2020-01-01T00:00:00",
+instants with a trailing Z, bytes as lower-case hex, everything else as itself. Floats are finite."""
+
 
 @dataclass(frozen=True, slots=True)
 class BooleanType:

@@ -8,7 +8,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.planning.limits import too_large_to_rewrite
-from cdc_sync.core.planning.plan import Refusal, TablePlan, Waiting
+from cdc_sync.core.planning.observation import Refusal, TablePlan, Waiting
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.ending import ending, release
 from cdc_sync.core.table.migrating import rewrites_rows, too_short, toward

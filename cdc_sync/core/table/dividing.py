@@ -13,7 +13,7 @@ from cdc_sync.core.migration.migration import Migration, Repartition
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.limits import Exceeded, too_large_to_divide
 from cdc_sync.core.planning.partition_fit import misfit
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.table.migrating import FOR_GOOD
 from cdc_sync.core.table.questions import TargetNow

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
-from cdc_sync.core.migration.names import held_target
-from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.core.planning.end_of_table import archive_name
-from cdc_sync.core.planning.refusals import Refused
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.table_renames import arrival_of
 from cdc_sync.core.table.migrating import migration_to
 from cdc_sync.core.table.questions import Destination, Exists, HistoryOf, RestBefore
 from cdc_sync.core.table.seen import Facts, Seen
-from cdc_sync.core.table.state import TableState
+from cdc_sync.core.table.state import TableState, archived
 from cdc_sync.core.table.transitions import EndTable, Fail, Migrate, ReadRest, ReleaseTarget, Settled
 from cdc_sync.errors import HistoryError, TargetError
 
@@ -59,11 +55,6 @@ def release(state: TableState, seen: Seen, end: Version) -> ReleaseTarget | Sett
     if isinstance(version, Refused):
         return Fail(error=HistoryError(f"Cannot rename {state.table}: {version.reason}; {version.remedy}"))
     return ReleaseTarget(end=end, into=None if into is None else into[0], arrival=version)
-
-
-def archived(state: TableState, end: Version) -> TargetName:
-    """Return what the target is called once its source table was dropped."""
-    return held_target(archive_name(state.route.target, end), state.route.capabilities.tables)
 
 
 def _collision(state: TableState, facts: Facts, end: Version) -> Pause | Fail | None:

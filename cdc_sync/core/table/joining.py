@@ -7,7 +7,7 @@ from dataclasses import replace
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import joined_columns
 from cdc_sync.core.planning.merge_columns import join_version
-from cdc_sync.core.planning.refusals import Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.migrating import migration_to, needs_rows_before, steps_to
 from cdc_sync.core.table.questions import IsSameTopic, RefusedJoin
 from cdc_sync.core.table.seen import Seen, Unknown

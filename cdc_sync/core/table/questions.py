@@ -14,10 +14,8 @@ from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.limits import Exceeded
-from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.plan import TablePlan
-from cdc_sync.core.planning.refusals import Refused
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.observation import Stretch, TablePlan
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import Reach, Truncate
 
 A = TypeVar("A")

@@ -14,8 +14,7 @@ from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.offsets import OffsetRange, narrowed
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
-from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.plan import Refusal, Waiting
+from cdc_sync.core.planning.observation import Refusal, Stretch, Waiting
 from cdc_sync.core.table.questions import A, Cuts, Question
 from cdc_sync.core.table.transitions import Ask
 

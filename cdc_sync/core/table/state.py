@@ -6,20 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from cdc_sync.core.debezium.envelope import Source
+from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.history.warned import warnings_of
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.modes import Mode
+from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted
-from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.doubts import Doubt, doubts_with
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.end_of_table import last_end
+from cdc_sync.core.planning.end_of_table import archive_name, last_end
 from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.resync import Mark, Resync, marks
 from cdc_sync.core.planning.stops import Pause
@@ -360,3 +361,8 @@ class TableState:
     def recovered(self) -> TableState:
         """Return the table without a failure."""
         return self if self.failure is None else replace(self, failure=None)
+
+
+def archived(state: TableState, end: Version) -> TargetName:
+    """Return what the target is called once its source table was dropped."""
+    return held_target(archive_name(state.route.target, end), state.route.capabilities.tables)

@@ -11,8 +11,7 @@ from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.wording import dropped_text
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.status import StateName, TableStatus
-from cdc_sync.core.table.ending import archived
-from cdc_sync.core.table.state import TableState
+from cdc_sync.core.table.state import TableState, archived
 
 _REPLACED_NULL = " arrives as the column's default"
 

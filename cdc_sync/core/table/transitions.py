@@ -13,8 +13,7 @@ from cdc_sync.core.migration.routes import Join, TargetName
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress, Truncated
-from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.plan import Refusal, Waiting
+from cdc_sync.core.planning.observation import Refusal, Stretch, Waiting
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.table.questions import Question
 from cdc_sync.core.table.state import TableState

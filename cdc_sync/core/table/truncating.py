@@ -11,8 +11,7 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Truncated
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import is_later
-from cdc_sync.core.planning.refusals import Refused
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import PAUSED, Truncate, in_effect, place
 from cdc_sync.core.table.migrating import upto
 from cdc_sync.core.table.questions import CanReadFrom, IsWhole, Reaches

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import ConfigError, SetupError
 from cdc_sync.operations.verify import mysql_sql, postgres_sql

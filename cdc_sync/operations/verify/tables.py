@@ -6,11 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from structlog import get_logger
 
-from cdc_sync.config import Config, route
+from cdc_sync.config.models import Config
+from cdc_sync.config.routes import route
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
@@ -18,11 +21,10 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import marked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.internal import InternalSchema
-from cdc_sync.errors import CdcSyncError, RefusedError
+from cdc_sync.errors import CdcSyncError, RefusedError, TargetError, TransientError
 from cdc_sync.operations.verify.columns import Compared, pair_columns
 from cdc_sync.operations.verify.compare import compare
 from cdc_sync.operations.verify.differences import count, show
-from cdc_sync.operations.verify.lake import VIEW, TargetTable
 from cdc_sync.operations.verify.queries import Relation
 from cdc_sync.operations.verify.report import Outcome, TableVerified, Verified
 from cdc_sync.operations.verify.settle import Clock, settle
@@ -30,7 +32,7 @@ from cdc_sync.operations.verify.sides import Side
 from cdc_sync.operations.verify.source import Source, open_source
 from cdc_sync.operations.verify.spark_sql import SPARK
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.spark.session import build_session
+from cdc_sync.spark.session import activate, build_session
 from cdc_sync.storage.history import HistoryStore
 from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.formats import makes_catalog, open_target
@@ -38,6 +40,53 @@ from cdc_sync.targets.protocol import Target
 from cdc_sync.targets.wrappers.merged import SharedTables
 
 _CHANGELOG = "its target is a changelog (mode: append), which holds every event and not the source's rows"
+VIEW = "cdc_sync_verify"
+"""The session's own name for the table."""
+
+
+class TargetTable:
+    """One table of the target, as it was after one commit."""
+
+    def __init__(self, spark: SparkSession, target: Target, name: TargetName, version: int, schema: InternalSchema):
+        """Begin with the newest commit.
+
+        Args:
+            version: what the table's columns are stamped with.
+            schema: that version's.
+        """
+        self._spark = spark
+        self._target = target
+        self._name = name
+        self._version = version
+        self._schema = schema
+        self.renew()
+
+    def ask(self, query: str) -> Sequence[Sequence[Any]]:
+        """Run a query on the commit, of `VIEW` and `value_column(id)`.
+
+        Raises:
+            TargetError: it cannot be read, for its files are gone or the catalog is away.
+        """
+        activate(self._spark)
+        try:
+            return [tuple(row) for row in self._spark.sql(query).collect()]
+        except PySparkException as error:
+            said = str(error).strip().partition("\n")[0]
+            raise TargetError(f"Cannot read {self._name}: {said}") from error
+
+    def renew(self) -> None:
+        """Go on to the newest commit.
+
+        Raises:
+            TransientError: the table has other columns now.
+        """
+        activate(self._spark)
+        state = self._target.state(self._name)
+        if state is None or state.version != self._version:
+            raise TransientError(f"Cannot verify {self._name}: its columns changed meanwhile; run it again")
+        commit = self._target.commits(self._name, 1)[0]
+        ids = [column.id for column in self._schema.columns]
+        self._target.read(self._name, self._schema, ids, commit).createOrReplaceTempView(VIEW)
 
 
 def verify(config: Config, tables: Sequence[TableId], *, limit: int, named: bool) -> Verified:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdc_sync.config import Config
+from cdc_sync.config.models import Config
 from cdc_sync.errors import SetupError
 from cdc_sync.sources.databases.postgres import look_at, may_be_forged
 from cdc_sync.sources.databases.session import postgres

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from cdc_sync.core.debezium.avro import inline
+from cdc_sync.core.debezium.avro_references import inline
 from cdc_sync.core.debezium.wireids import WireId
 from cdc_sync.errors import WireError
 from cdc_sync.sources.registry.http import NoAnswer, NoSuchPath, RegistryHttp

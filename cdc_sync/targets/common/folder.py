@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.common.jvm_errors import first_line
+from cdc_sync.targets.common.java import first_line
 
 _LEAVING = "__dropping"
 """What is put behind the name of a folder whose files are being deleted."""

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.capabilities import DELTA, Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
@@ -47,7 +47,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.folder import delete_folder, move_folder
-from cdc_sync.targets.common.jvm_errors import failure, first_line
+from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.partition_values import Division

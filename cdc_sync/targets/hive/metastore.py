@@ -14,11 +14,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from cdc_sync.config import Catalog
+from cdc_sync.config.target import Catalog
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.errors import TargetError
-from cdc_sync.targets.common.java import java_list, java_map
-from cdc_sync.targets.common.jvm_errors import first_line
+from cdc_sync.targets.common.java import first_line, java_list, java_map
 from cdc_sync.targets.hive.columns import HiveColumn
 
 EMBEDDED = "metastore_db"

@@ -14,7 +14,7 @@ from typing import Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import PARQUET, Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.core.migration.migration import Migration
@@ -25,7 +25,7 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
 from cdc_sync.targets.common.files import Files
-from cdc_sync.targets.common.jvm_errors import first_line
+from cdc_sync.targets.common.java import first_line
 from cdc_sync.targets.hive.listing import SUFFIXES, Listed, entries
 from cdc_sync.targets.hive.metastore import Entry, Metastore
 from cdc_sync.targets.protocol import Batch, Commit, Target

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ, Capabilities
 from cdc_sync.core.migration.derived import held_partitioning
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
@@ -48,7 +48,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.common.commits import Beginning, Entry, Lineage, states
 from cdc_sync.targets.common.folder import delete_folder, move_folder
-from cdc_sync.targets.common.jvm_errors import failure
+from cdc_sync.targets.common.java import failure
 from cdc_sync.targets.common.keyless import Writer, write_whole_rows
 from cdc_sync.targets.hive.listing import Listed
 from cdc_sync.targets.hudi.by_id import value_of

@@ -11,7 +11,7 @@ once more if it fails; `StagedSparkTable`, which has Spark write to an open tran
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -21,9 +21,27 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import PROPERTY, Progress
 from cdc_sync.targets.common.commits import progress_of
 from cdc_sync.targets.common.java import java_list, java_map
-from cdc_sync.targets.iceberg.callback import with_properties
 from cdc_sync.targets.iceberg.commits import lineage
 from cdc_sync.targets.protocol import check_held, moved
+
+
+class _Callback:
+    """A Python function as `java.util.concurrent.Callable`; keeps the error that Java would wrap."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self._action = action
+        self.error: Exception | None = None
+
+    def call(self) -> None:
+        """Run the function, in the thread that Java calls from."""
+        try:
+            self._action()
+        except Exception as error:
+            self.error = error
+            raise
+
+    class Java:
+        implements = ["java.util.concurrent.Callable"]
 
 
 class Change:
@@ -130,3 +148,19 @@ class Change:
 
 def _marked(progress: Progress) -> dict[str, str]:
     return {f"snapshot-property.{PROPERTY}": progress.to_text()}
+
+
+def with_properties(spark: SparkSession, properties: Mapping[str, str], action: Callable[[], object]) -> None:
+    """Run a statement whose commit carries the properties (Spark 3.5 has no session setting for it)."""
+    jvm: Any = spark._jvm
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    exception = jvm.java.lang.Class.forName("java.lang.Exception")
+    call = _Callback(action)
+    try:
+        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(java_map(jvm, properties), call, exception)
+    except Py4JJavaError:
+        # The callback's own error says more than the Java wrapper around it.
+        if call.error is not None:
+            raise call.error from None
+        raise

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.capabilities import ICEBERG, Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
@@ -46,7 +46,7 @@ from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.common.backfill import backfill_statement
 from cdc_sync.targets.common.commits import progress_of, states
-from cdc_sync.targets.common.jvm_errors import failure, first_line
+from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.merge_columns import join_columns_statement, join_said_statement

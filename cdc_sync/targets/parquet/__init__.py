@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cdc_sync.config import Target as TargetConfig
+    from cdc_sync.config.target import Target as TargetConfig
     from cdc_sync.targets.protocol import Target
 
 

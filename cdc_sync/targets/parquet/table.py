@@ -23,7 +23,7 @@ from cdc_sync.targets.common.claims import Claims
 from cdc_sync.targets.common.commits import Beginning, Lineage
 from cdc_sync.targets.common.commits import Entry as Commit
 from cdc_sync.targets.common.files import Files
-from cdc_sync.targets.common.jvm_errors import first_line
+from cdc_sync.targets.common.java import first_line
 from cdc_sync.targets.hive.metastore import Entry, Metastore
 from cdc_sync.targets.hive.partitions import Values, values_of
 from cdc_sync.targets.parquet.commits import Snapshot

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.config import Target as TargetConfig
+from cdc_sync.config.target import Target as TargetConfig
 from cdc_sync.core.migration.capabilities import PARQUET, Capabilities
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
 from cdc_sync.core.migration.migration import (
@@ -43,7 +43,7 @@ from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal
 from cdc_sync.targets.common.commits import states
 from cdc_sync.targets.common.files import Files
-from cdc_sync.targets.common.jvm_errors import failure, first_line
+from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.rewritten_rows import converted_rows
 from cdc_sync.targets.hive.columns import held_type, table_struct
 from cdc_sync.targets.hive.metastore import Metastore

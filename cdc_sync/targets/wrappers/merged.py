@@ -38,8 +38,8 @@ from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import Share, Union, empty_union, parse_union
-from cdc_sync.core.planning.refusals import Refused
 from cdc_sync.core.planning.shared_table import evolved, settled, without
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import without_ids
