@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdc_sync.core.migration.formats_page import render
+from scripts.pages.formats import render
 
 
 def test_the_page_is_printed_from_what_the_program_acts_by() -> None:

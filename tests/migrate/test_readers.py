@@ -10,8 +10,8 @@ import pytest
 from cdc_sync.config import Target, parse_config
 from cdc_sync.config.formats import BUILT_IN
 from cdc_sync.core.migration.readers import ENGINES, REGIMES, has_logs, regime_of, right_for, why_not
-from cdc_sync.core.migration.readers_page import render
 from cdc_sync.errors import ConfigError
+from scripts.pages.readers import render
 
 _MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 

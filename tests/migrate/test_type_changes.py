@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cdc_sync.core.migration.capabilities import ICEBERG, can_change_in_place
-from cdc_sync.core.migration.type_changes_page import TYPES, render
 from cdc_sync.core.migration.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.core.schema.casts import Cast, always_converts, cast_between, keeps_apart
 from cdc_sync.core.schema.policy import IncompatibleTypes
@@ -24,6 +23,7 @@ from cdc_sync.core.schema.types import (
     DecimalType,
     ListType,
 )
+from scripts.pages.type_changes import TYPES, render
 
 PAIRS = [(old, new) for _, old in TYPES for _, new in TYPES]
 NUMERIC = DecimalType(precision=10, scale=2)
@@ -36,7 +36,7 @@ def decide(old: DataType, new: DataType, policy: IncompatibleTypes = "rewrite", 
 
 def test_the_page_about_type_changes_is_up_to_date() -> None:
     page = Path(__file__).parents[2] / "docs" / "type-changes.md"
-    said = "run: python -m cdc_sync.core.migration.type_changes_page > docs/type-changes.md"
+    said = "run: python -m scripts.pages.type_changes > docs/type-changes.md"
     assert page.read_text() == render(), said
 
 

@@ -1,6 +1,6 @@
 """docs/formats.md: what each table format holds, and changes in place, from the tables that the program acts by.
 
-`python -m cdc_sync.core.migration.formats_page` prints the page; a test compares it with the file.
+`python -m scripts.pages.formats > docs/formats.md` prints the page; a test compares it with the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEAD = """\
 
 `target.format` says what the tables are. Everything else is the same for all formats: the same history, the same
 evidence, the same policies, one behaviour suite (`tests/targets`). This page is printed by the program
-(`cdc_sync/core/migration/formats_page.py`), and a test compares them.
+(`scripts/pages/formats.py`), and a test compares them.
 
 *In place*: one commit of metadata, no row is touched. *Rewritten*: columns, rows, version and progress change in one
 commit, the state before is kept, and `cdc-sync rollback` brings it back; what is larger than `policy.rewrite_limit`

@@ -1,6 +1,6 @@
 """`docs/type-changes.md`: what becomes of a column whose type changed, for every pair of types, printed by the code.
 
-Written anew by `python -m cdc_sync.core.migration.type_changes_page > docs/type-changes.md`.
+Written anew by `python -m scripts.pages.type_changes > docs/type-changes.md`.
 """
 
 from __future__ import annotations

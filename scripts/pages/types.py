@@ -1,6 +1,6 @@
 """`docs/types.md`: the table of conversions for people, with the Spark type each row ends in.
 
-Written anew by `python -m cdc_sync.spark.type_page > docs/types.md`.
+Written anew by `python -m scripts.pages.types > docs/types.md`.
 """
 
 from __future__ import annotations

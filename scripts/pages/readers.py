@@ -1,6 +1,6 @@
 """docs/readers.md: which engines read which tables right, from the table that configurations are checked by.
 
-`python -m cdc_sync.core.migration.readers_page` prints the page; a test compares it with the file.
+`python -m scripts.pages.readers` prints the page; a test compares it with the file.
 """
 
 from __future__ import annotations
