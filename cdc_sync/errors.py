@@ -6,6 +6,8 @@
     ├── ConfigError              exit code 2   the configuration cannot be used (file, line, column, remedy)
     ├── SetupError               exit code 3   Java, jars or a local server are missing or wrong
     ├── TransientError           exit code 4   may succeed when repeated: broker away, commit lost a race
+    │   ├── LeaseHeld                          another job of the pipeline runs
+    │   ├── LeaseLost                          another job has taken this one's place
     │   ├── KafkaUnavailable                   no broker answered within the bounded retries
     │   └── RegistryUnavailable                the registry of Avro schemas did not answer; known schemas are kept
     ├── RefusedError             exit code 5   a table cannot go on until somebody decides; other tables go on
@@ -63,6 +65,14 @@ class TransientError(CdcSyncError):
     """The same call may succeed later; nothing was lost."""
 
     exit_code = 4
+
+
+class LeaseHeld(TransientError):
+    """Another job writes the pipeline's tables."""
+
+
+class LeaseLost(TransientError):
+    """This job is not the one any more that writes the pipeline's tables."""
 
 
 class KafkaUnavailable(TransientError):

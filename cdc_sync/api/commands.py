@@ -79,15 +79,19 @@ def validate(config: Config, *, check: bool = False) -> Validation:
     return Validation(config=config, warnings=warnings, topics=topics)
 
 
-def run(config: Config, *, once: bool = False, stop: threading.Event | None = None) -> RunReport:
+def run(config: Config, *, once: bool = False, standby: bool = False, stop: threading.Event | None = None) -> RunReport:
     """Keep the targets equal to their sources until `stop` is set, or, with `once`, until all is read.
 
+    Args:
+        standby: where another job of the pipeline runs, wait until it has ended and take its place.
+
     Raises:
+        LeaseHeld: if another job of the pipeline runs, and this one is not to stand by.
         CdcSyncError: if it cannot begin, or not go on; what stops a table alone is in the report.
     """
     from cdc_sync.runtime import job
 
-    return job.run(config, once=once, stop=threading.Event() if stop is None else stop)
+    return job.run(config, once=once, standby=standby, stop=threading.Event() if stop is None else stop)
 
 
 def replay(config: Config, *, into: str, batch_size: int | None = None) -> ReplayReport:

@@ -72,17 +72,22 @@ def run(
     ctx: typer.Context,
     config: ConfigPath,
     once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now was read.")] = False,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Where another job of the pipeline runs, take its place when it ends.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Keep the target tables equal to their sources until stopped.
+
+    One job writes a pipeline's tables: while another one runs this ends with 4, or waits for its end with --standby.
 
     With --once, ends with 0 if every table got to the end, with 4 if one failed or waits for evidence and may get there
     when it is run again, and with 5 if one is paused.
     """
 
     def command(loaded: Config) -> RunReport:
-        return interruptible(lambda stop: commands.run(loaded, once=once, stop=stop))
+        return interruptible(lambda stop: commands.run(loaded, once=once, standby=standby, stop=stop))
 
     found = with_config(ctx, config, as_json, verbose, command)
     if once:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
@@ -22,12 +23,13 @@ from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
 from cdc_sync.core.migration.wording import Phrase
 from cdc_sync.core.model.positions import SourcePosition, TableId
+from cdc_sync.core.model.times import seconds_of, span
 from cdc_sync.core.planning import maintenance_report as maintained
 from cdc_sync.core.planning.deciding import Decided
 from cdc_sync.core.planning.maintenance_report import PipelineMaintained
 from cdc_sync.core.planning.resync import ResyncAsked, marked
 from cdc_sync.demo.report import DemoReport, parts
-from cdc_sync.operations.overview import Status
+from cdc_sync.operations.overview import JobLine, Status
 from cdc_sync.operations.verify.report import Verified
 from cdc_sync.operations.verify.text import lines
 from cdc_sync.runtime.reports import Plan, PlannedTable, TableHistory, VersionLine
@@ -160,21 +162,26 @@ def _validation(value: Validation) -> Iterator[str]:
 
 
 def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]:
+    yield "job: " + ("none has run yet" if value.job is None else _job(value.job))
+    for waiting in value.standby:
+        yield f"standby: {waiting.host} (pid {waiting.pid}) since {waiting.started}"
     if not value.tables:
         yield f"Pipeline {value.pipeline!r} has seen no table yet."
     else:
         # Where none is configured the column would say the same of all.
         told = any(line.evidence for line in value.tables)
-        names = ("table", "target", "state", "version", "lag", "not applied", *(("evidence",) if told else ()))
-        table = Table(*names, box=None, pad_edge=False)
+        names = ("table", "target", "state", "for", "version", "lag", "behind", "not applied")
+        table = Table(*names, *(("evidence",) if told else ()), box=None, pad_edge=False)
         for line in value.tables:
             counts = ", ".join(f"{count} {kind}" for kind, count in sorted(line.counts.items()) if count)
             cells = (
                 str(line.table),
                 line.target,
                 line.state if line.unfollowed is None else "not followed",
+                "-" if line.since is None else span(max(0.0, time.time() - seconds_of(line.since))),
                 "-" if line.version is None else str(line.version),
                 "-" if line.unfollowed else "unknown" if line.lag is None else str(line.lag),
+                "-" if line.unfollowed else "unknown" if line.behind_s is None else span(line.behind_s),
                 counts or "-",
                 *((_evidence(line.evidence),) if told else ()),
             )
@@ -197,6 +204,22 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     yield from _aside(value.quarantine)
     if value.kafka_problem is not None:
         yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _job(job: JobLine) -> str:
+    where, batches = f"{job.host} (pid {job.pid})", f"{job.batches:,} batch{'es' if job.batches != 1 else ''}"
+    match job.state:
+        case "running":
+            now = "" if job.batch_s is None else f", in one for {span(job.batch_s)}"
+            return f"running on {where} since {job.started}, {batches}{now}, heard of {span(job.silent_s)} ago"
+        case "dead":
+            return (
+                f"dead since {job.heard}: the one on {where} ended without a word or cannot reach the store; {batches}"
+            )
+        case "failed":
+            return f"failed at {job.heard} on {where} after {batches}; its log says why"
+        case _:
+            return f"{job.state} at {job.heard} on {where} after {batches}"
 
 
 def _evidence(since: Mapping[str, str | None]) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cdc_sync.config.models import Config
 from cdc_sync.config.routes import is_routed
+from cdc_sync.core.model.lease import JobState, Lease, state_of
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import CdcSyncError
+from cdc_sync.runtime.lease import is_gone, this_process
 from cdc_sync.sources.connectors import SourceLine, of_connect, of_heartbeats
+from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.quarantine import QuarantineCount
 from cdc_sync.storage.state import StateStore
 
@@ -32,11 +37,38 @@ class TableLine(TableStatus):
 
     Attributes:
         lag: in offsets; None if that is not known, or the table is not followed.
+        behind_s: how many seconds at most the target is behind its source; None likewise.
         unfollowed: why the configuration does not follow the table any more, None if it does.
     """
 
     lag: int | None
+    behind_s: float | None
     unfollowed: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLine:
+    """How a job is: the one that writes the tables, or did last, or one that waits to take its place.
+
+    Attributes:
+        state: `dead` if it ended without a word, or cannot reach the store.
+        lease: counts the jobs that wrote; 0 of one that stands by.
+        started: in ISO 8601; of the lease, or of the wait for it.
+        heard: when it was heard of last, in ISO 8601.
+        silent_s: how long ago that was.
+        batch_s: how long the batch runs that it is in; None between two.
+    """
+
+    state: JobState | Literal["standby"]
+    lease: int
+    host: str
+    pid: int
+    version: str
+    started: str
+    heard: str
+    silent_s: float
+    batches: int
+    batch_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +76,8 @@ class Status:
     """All tables of a pipeline.
 
     Attributes:
+        job: that writes them, or did last; None if none ever did.
+        standby: jobs that wait to take its place.
         kafka_problem: why lags are not known; None if Kafka answered.
         sources: the connectors and heartbeats that are configured.
     """
@@ -53,11 +87,13 @@ class Status:
     quarantine: tuple[QuarantineCount, ...]
     kafka_problem: str | None
     sources: tuple[SourceLine, ...] = ()
+    job: JobLine | None = None
+    standby: tuple[JobLine, ...] = ()
 
 
 def overview(config: Config, store: StateStore) -> Status:
     """Tell how every table stands; works without Kafka, only the lag is missing then."""
-    statuses = store.tables()
+    statuses, leases = store.tables(), Leases(config.pipeline.root)
     unfollowed = {status.table: why_unfollowed(config, status) for status in statuses}
     lags, problem = _lags(config, [status for status in statuses if unfollowed[status.table] is None])
     return Status(
@@ -66,6 +102,41 @@ def overview(config: Config, store: StateStore) -> Status:
         quarantine=store.quarantine.counts(),
         kafka_problem=problem,
         sources=_sources(config),
+        job=_job(leases),
+        standby=_standing_by(leases),
+    )
+
+
+def _job(leases: Leases) -> JobLine | None:
+    seen = leases.newest()
+    age = None if seen is None else leases.age(seen)
+    if seen is None or age is None:
+        return None
+    return _job_line(seen, age, state_of(seen, age, gone=is_gone(seen.process, this_process())))
+
+
+def _standing_by(leases: Leases) -> tuple[JobLine, ...]:
+    here, found = this_process(), []
+    for seen in leases.standing_by():
+        age = leases.age(seen)
+        if age is not None and state_of(seen, age, gone=is_gone(seen.process, here)) == "running":
+            found.append(_job_line(seen, age, "standby"))
+    return tuple(found)
+
+
+def _job_line(seen: Lease, age: float, state: JobState | Literal["standby"]) -> JobLine:
+    now, began = time.time(), seen.pulse.batch_began
+    return JobLine(
+        state=state,
+        lease=seen.number,
+        host=seen.process.host,
+        pid=seen.process.pid,
+        version=seen.version,
+        started=utc(seen.started),
+        heard=utc(now - age),
+        silent_s=round(max(age, 0.0), 1),
+        batches=seen.pulse.batches,
+        batch_s=None if began is None or state != "running" else round(max(now - began, 0.0), 1),
     )
 
 
@@ -93,7 +164,7 @@ def why_unfollowed(config: Config, status: TableStatus) -> str | None:
 
 def _line(status: TableStatus, lag: int | None, unfollowed: str | None) -> TableLine:
     known = {item.name: getattr(status, item.name) for item in fields(status)}
-    return TableLine(**known, lag=lag, unfollowed=unfollowed)
+    return TableLine(**known, lag=lag, behind_s=status.behind(lag, time.time()), unfollowed=unfollowed)
 
 
 def _client(config: Config, patience: timedelta = timedelta.max) -> KafkaClient:

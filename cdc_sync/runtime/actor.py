@@ -75,7 +75,7 @@ class TableActor:
         self.observer = Observer(context)
         self._execute = executor(context)
         self._takes_known = takes_known
-        self._files = TableFiles(context.state, route.table)
+        self._files = TableFiles(context.state, route.table, context.guard)
 
     @property
     def table(self) -> TableId:

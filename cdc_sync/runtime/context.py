@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -42,6 +42,7 @@ class Context:
     Attributes:
         began: when the source's log began anew under a table, as far as its history or a survey since tells.
         stop: set when the job is to end: what is not begun yet is left to the next start.
+        guard: called before anything is changed; raises `TransientError` if another job may do it now.
     """
 
     config: Config
@@ -58,6 +59,7 @@ class Context:
     notifications: Notifications
     began: dict[TableId, Began] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
+    guard: Callable[[], None] = lambda: None
 
     def told_behind(self, table: TableId, position: SourcePosition | None) -> tuple[SourcePosition, ...]:
         """Return the positions behind one at which the source tells of a table's columns, in order; None is before all.
@@ -113,6 +115,7 @@ def open_context(
     *,
     target: Target | None = None,
     stop: threading.Event | None = None,
+    guard: Callable[[], None] = lambda: None,
 ) -> Context:
     """Open the edges of a pipeline; the target is the configured one where none is given."""
     book = _book(config)
@@ -135,6 +138,7 @@ def open_context(
         ),
         notifications=Notifications(config.connector, kafka, book),
         stop=stop or threading.Event(),
+        guard=guard,
     )
 
 

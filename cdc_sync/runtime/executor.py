@@ -15,8 +15,10 @@ from cdc_sync.core.migration.operator_requests import Unconverted, UnconvertedVa
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.end_of_table import begun_behind
 from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
+from cdc_sync.core.planning.status import event_moment
 from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import progress_behind
 from cdc_sync.core.schema.casts import always_converts, needs_cast
@@ -76,6 +78,7 @@ class Executor:
         Raises:
             CdcSyncError: if it cannot be; whether it was all the same shows when the table is read again.
         """
+        self._context.guard()
         match step:
             case Record():
                 return self._record(state, seen, step)
@@ -206,6 +209,7 @@ class Executor:
         return None if outcome.progress is None else self._behind(state, plan, outcome)
 
     def _written(self, plan: WritePlan) -> Outcome:
+        self._context.guard()
         return write_range(self._context, plan)
 
     def _with_its_columns(self, state: TableState) -> TableState:
@@ -233,6 +237,8 @@ class Executor:
                 replaces=outcome.replaces_null,
                 version=plan.head.number,
             ),
+            written_at=utc(time.time()),
+            event_at=event_moment(outcome.newest) or journal.event_at,
         )
         return replace(
             fold.written(state, plan.ranges, outcome.progress),
@@ -290,6 +296,7 @@ class Executor:
         Raises:
             CdcSyncError: if it cannot be.
         """
+        self._context.guard()
         target, name = self._context.target, state.route.target
         match step:
             case RollBackRewrite(asked=asked):

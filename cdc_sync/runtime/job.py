@@ -18,6 +18,7 @@ from structlog import get_logger
 
 from cdc_sync.config.models import Config
 from cdc_sync.config.sources import Evidence
+from cdc_sync.core.model.lease import End, Pulse
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.table.dividing import is_to_be_divided
@@ -34,6 +35,7 @@ from cdc_sync.runtime.between_batches import (
 from cdc_sync.runtime.commands import Asked
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.executor import Executor
+from cdc_sync.runtime.lease import JobLease, since_boot, this_process
 from cdc_sync.runtime.maintenance import MaintenanceSchedule
 from cdc_sync.runtime.reports import RunReport
 from cdc_sync.runtime.stream import TURN_SECONDS, stream
@@ -42,6 +44,7 @@ from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.session import activate, build_session
+from cdc_sync.storage.leases import Leases
 
 _REMEMBERED_SECONDS = 600.0
 """Well below what any topic keeps its records for."""
@@ -57,6 +60,8 @@ class SyncJob:
         self._topics: dict[str, TopicSync] = {}
         self.lock = threading.Lock()
         self.batches = 0
+        self._batch_began: float | None = None
+        self._batch_ended: float | None = None
         self._ends: dict[tuple[str, int], int] = {}
         self._running: dict[str, Future[None]] = {}
         """Topics that take longer than their turn; the others go on without them."""
@@ -78,6 +83,7 @@ class SyncJob:
             TransientError: if Kafka or the stores are away; everything done so far stands.
         """
         with self.lock:
+            self._batch_began = time.time()
             self._ends |= {place: max(end, self._ends.get(place, 0)) for place, end in ends.items()}
             self._context.evidence.refresh()
             self._context.catalogue.refresh()
@@ -92,9 +98,14 @@ class SyncJob:
                 self._advance_all(topics, ends, turn)
             finally:
                 kafka.fetch_ahead(())
+                self._batch_began, self._batch_ended = None, time.time()
             self.batches += 1
             if time.monotonic() - self._remembered > _REMEMBERED_SECONDS:
                 self.remember()
+
+    def pulse(self) -> Pulse:
+        """Return what the job does now, for those who look at it from outside."""
+        return Pulse(batches=self.batches, batch_began=self._batch_began, batch_ended=self._batch_ended)
 
     def remember(self) -> None:
         """Keep how far tables have come that nothing was written to, for who starts when that is gone from a topic."""
@@ -316,14 +327,17 @@ class SyncJob:
         return dict(sorted(total.items()))
 
 
-def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
+def run(config: Config, *, once: bool, stop: threading.Event, standby: bool = False) -> RunReport:
     """Keep the targets equal to their sources.
 
     Args:
         once: end when everything that was in the topics at the start is read.
         stop: set it to end after the current batch.
+        standby: where another job of the pipeline runs, wait until it has ended and take its place.
 
     Raises:
+        LeaseHeld: if another job of the pipeline runs, and this one is not to stand by.
+        LeaseLost: if another job has taken this one's place.
         KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
         TransientError: if the stream fails again and again, whether Kafka, Spark or the disk is why.
         SetupError: if Spark cannot start.
@@ -332,10 +346,29 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
     problem = config.kafka.why_nothing_is_read(kafka.topics())
     if problem is not None:
         get_logger().warning(problem, hint=None if once else "it is looked for again")
+    lease = JobLease(Leases(config.pipeline.root, create=True), stop, process=this_process(), clock=since_boot)
+    report = RunReport(batches=0, tables=(), other_records={}, problem=None)
+    end: End = "failed"
+    try:
+        if standby or lease.take():
+            report = _run(config, kafka, lease, once=once, stop=stop) or report
+        end = "stopped"
+    finally:
+        lease.give_back(end)
+        kafka.close()
+    lease.check()
+    return report
+
+
+def _run(config: Config, kafka: KafkaClient, lease: JobLease, *, once: bool, stop: threading.Event) -> RunReport | None:
+    """Run with the lease; None if the job was stopped while it waited for that, with Spark up, to go on at once."""
     spark = build_session(config)
     try:
-        context = open_context(config, spark, kafka, stop=stop)
+        if not (lease.is_taken or lease.take(wait=True)):
+            return None
+        context = open_context(config, spark, kafka, stop=stop, guard=lease.guard)
         job = SyncJob(context)
+        lease.pulse = job.pulse
         _say_which_evidence(config)
         job.tables.restore()
         job.follow_partitionings()
@@ -353,7 +386,6 @@ def run(config: Config, *, once: bool, stop: threading.Event) -> RunReport:
         )
     finally:
         spark.stop()
-        kafka.close()
 
 
 def _say_which_evidence(config: Config) -> None:

@@ -168,6 +168,7 @@ class MaintenanceSchedule:
         self._last[table.table] = time.time()
         if table.state.failure is not None:
             return
+        self._context.guard()
         head = table.state.history.head.number if table.state.history is not None else None
         upkeep = self._context.config.maintenance.upkeep
         name = table.route.target

@@ -22,7 +22,7 @@ from structlog import get_logger
 
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.planning.deadline import Failures
-from cdc_sync.errors import CdcSyncError, KafkaUnavailable, TransientError
+from cdc_sync.errors import CdcSyncError, KafkaUnavailable, LeaseLost, TransientError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.source import spark_kafka_options
@@ -73,6 +73,10 @@ def stream(job: Work, context: Context, *, once: bool, stop: threading.Event) ->
 
     What is away (Kafka, the pipeline's store, a catalog) is waited for as long as `kafka.outage_timeout` says; of other
     failures so many in a row are one too many as `kafka.attempts` says.
+
+    Raises:
+        LeaseLost: if another job has taken this one's place.
+        TransientError: if too much failed.
     """
     kafka = context.config.kafka
     none = Failures(attempts=kafka.attempts, seconds=kafka.outage_timeout.total_seconds())
@@ -84,6 +88,8 @@ def stream(job: Work, context: Context, *, once: bool, stop: threading.Event) ->
                 return
             failures = none
             continue
+        except LeaseLost:
+            raise
         except (PySparkException, Py4JJavaError, CdcSyncError) as error:
             if stop.is_set():
                 get_logger().info("stopped in the middle of a batch", error=first_line(error))

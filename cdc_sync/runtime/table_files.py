@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.table.state import Journal, TableState
 from cdc_sync.core.table.status import status
@@ -23,8 +26,14 @@ class TableFiles:
         columns: those that the target had when it was left last.
     """
 
-    def __init__(self, store: StateStore, table: TableId) -> None:
+    def __init__(self, store: StateStore, table: TableId, guard: Callable[[], None] = lambda: None) -> None:
+        """Begin with nothing read.
+
+        Args:
+            guard: called before anything is written; see `Context.guard`.
+        """
         self._store = store
+        self._guard = guard
         self._table = table
         self.status: TableStatus | None = None
         self.columns: HeldColumns | None = None
@@ -51,6 +60,8 @@ class TableFiles:
             warnings=state.journal.warnings,
             counts={} if before is None else before.counts,
             replaced_nulls={} if before is None else before.replaced_nulls,
+            written_at=None if before is None else before.written_at,
+            event_at=None if before is None else before.event_at,
             doubts=store.doubts(table),
         )
         for found in store.unconverted(table):
@@ -64,17 +75,20 @@ class TableFiles:
     def keep(self, state: TableState) -> None:
         """Write down what must not be lost if the process ends here."""
         if state.journal.doubts != self._doubts:
+            self._guard()
             self._doubts = state.journal.doubts
             self._store.save_doubts(self._table, self._doubts)
         columns = state.target.columns
         if columns is not None and columns != self.columns:
+            self._guard()
             self.columns = columns
             self._store.save_held_columns(self._table, columns)
 
     def report(self, state: TableState, coverage: Coverage) -> None:
         """Write the status, if it says something else than the last one."""
-        now = status(state, coverage)
+        now = status(state, coverage).dated(self.status, utc(time.time()))
         if now != self.status:
+            self._guard()
             self._store.save(now)
             self.status = now
 
@@ -92,5 +106,6 @@ class TableFiles:
         places = state.passed_of_topics
         passed = {place: at for place, at in places.items() if at > (progress.next_offset(*place) or 0)}
         if passed and self._remembered != (progress, passed):
+            self._guard()
             self._store.save_passed(self._table, progress.to_text(), passed)
             self._remembered = progress, passed

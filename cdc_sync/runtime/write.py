@@ -99,7 +99,8 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
     replaces_null = True in told or (False if False in told else None)
     try:
         outcome = _attempt(context, plan, bounds=highest_lsns(last), append=append, empty=empty)
-        return replace(outcome, replaces_null=replaces_null)
+        newest = max((source.at for source in last.values() if source and source.at is not None), default=None)
+        return replace(outcome, replaces_null=replaces_null, newest=newest)
     except _Found as found:
         if found.problem == _NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))

@@ -102,6 +102,7 @@ class Outcome:
         numbers: decimals were JSON numbers, so later ones may be too.
         out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
         in_doubt: values are in doubt, and that is written down.
+        newest: when the source wrote the last event, in milliseconds since the epoch; None if that is not known.
         unknown_values: how many rows have NULL in place of a value that an event left out and nobody knows.
     """
 
@@ -113,6 +114,7 @@ class Outcome:
     out_of_range: int = 0
     numbers: bool = False
     in_doubt: bool = False
+    newest: int | None = None
     appended: bool = False
     tried_append: bool = False
 

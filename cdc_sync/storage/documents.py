@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
 
 import obstore
-from obstore.exceptions import BaseError, NotFoundError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from pydantic import TypeAdapter, ValidationError
 
 from cdc_sync.errors import HistoryError, TransientError
@@ -74,6 +75,23 @@ class Documents:
         """Replace a document."""
         self.write(path, to_text({"format": FORMAT, **data}, sort_keys=sort_keys, indent=indent))
 
+    def create(self, path: str, data: Mapping[str, Any]) -> bool:
+        """Write a document that is not there yet; return whether it was not."""
+        text = to_text({"format": FORMAT, **data})
+        try:
+            self._asked(lambda: obstore.put(self._store, path, text.encode(), mode="create"))
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def age(self, path: str) -> float | None:
+        """Return how many seconds ago a file was written, None if it is not there."""
+        try:
+            written = self._asked(lambda: obstore.head(self._store, path))["last_modified"]
+        except (FileNotFoundError, NotFoundError):
+            return None
+        return time.time() - written.timestamp()
+
     def get(self, path: str, kind: type[T], remedy: str, **given: Any) -> T | None:
         """Return the value that a document is, None if it is not there.
 
@@ -93,7 +111,7 @@ class Documents:
     def _asked(self, ask: Callable[[], T]) -> T:
         try:
             return ask()
-        except (FileNotFoundError, NotFoundError):
+        except (FileNotFoundError, NotFoundError, AlreadyExistsError):
             raise
         except (BaseError, OSError) as error:
             raise TransientError(f"Cannot use state in {self.root}: {' '.join(str(error).split())}") from error

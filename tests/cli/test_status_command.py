@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
+from cdc_sync.core.model.lease import Lease, Process, Pulse
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.times import seconds_of, utc
 from cdc_sync.core.planning.resync import Mark
 from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.runtime.lease import this_process
+from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.quarantine import QuarantinedRecord
 from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
@@ -36,6 +44,16 @@ PAUSED = TableStatus(
     needs_resync=(Mark(column="created", id=4, version=2, reason="not known"),),
 )
 
+LEASE = Lease(
+    number=42,
+    job="a",
+    process=Process(host="web-1", pid=7),
+    version="1",
+    started=seconds_of("2026-01-02T03:04:05Z"),
+    pulse=Pulse(batches=1200),
+)
+GONE = replace(this_process(), began=0)
+
 
 def fill(config: Path) -> None:
     store = StateStore(f"{config.parent}/state/inventory", create=True)
@@ -54,7 +72,11 @@ def test_a_pipeline_that_just_began_has_seen_no_table(cdc_sync: CommandLine, con
 
     ran = cdc_sync("status", config)
 
-    assert (ran.exit_code, ran.out, ran.err) == (0, "Pipeline 'inventory' has seen no table yet.\n", "")
+    assert (ran.exit_code, ran.out, ran.err) == (
+        0,
+        "job: none has run yet\nPipeline 'inventory' has seen no table yet.\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,9 +105,10 @@ def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
     assert (ran.exit_code, ran.err) == (0, "")
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert lines == [
-        "table target state version lag not applied",
-        "shop.inv.customers inv.customers running 1 unknown -",
-        "shop.inv.orders inv.orders paused 3 unknown 2 quarantined",
+        "job: none has run yet",
+        "table target state for version lag behind not applied",
+        "shop.inv.customers inv.customers running - 1 unknown unknown -",
+        "shop.inv.orders inv.orders paused - 3 unknown unknown 2 quarantined",
         "shop.inv.orders is paused at shop.inv.orders[0]@41: column qty vanished and quantity appeared; declare the "
         "rename",
         "shop.inv.orders: column 'created' needs resync since version 2: not known",
@@ -112,7 +135,7 @@ def test_a_table_that_is_taken_out_of_the_configuration_is_not_followed(
     ran = cdc_sync("status", config)
 
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "shop.inv.customers inv.customers not followed 1 - -" in lines
+    assert "shop.inv.customers inv.customers not followed - 1 - - -" in lines
     assert f"shop.inv.customers is not followed: {why}; inv.customers stays as it is" in lines
 
 
@@ -128,10 +151,10 @@ def test_people_see_since_when_evidence_tells_of_a_table_and_each_gap_once(cdc_s
 
     lines = [" ".join(line.split()) for line in cdc_sync("status", config).out.splitlines()]
 
-    assert lines[:3] == [
-        "table target state version lag not applied evidence",
-        "shop.inv.customers inv.customers running 1 unknown - messages since postgresql:7/7, (values)",
-        "shop.inv.items inv.customers running 1 unknown - (messages)",
+    assert lines[1:4] == [
+        "table target state for version lag behind not applied evidence",
+        "shop.inv.customers inv.customers running - 1 unknown unknown - messages since postgresql:7/7, (values)",
+        "shop.inv.items inv.customers running - 1 unknown unknown - (messages)",
     ]
     assert [line for line in lines if line.startswith("evidence of")] == [
         "evidence of shop.inv.items, shop.inv.orders: x"
@@ -147,6 +170,9 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "table": "shop.inv.orders",
         "target": "inv.orders",
         "state": "paused",
+        "since": None,
+        "written_at": None,
+        "event_at": None,
         "version": 3,
         "reason": "column qty vanished and quantity appeared",
         "remedy": "declare the rename",
@@ -159,6 +185,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "evidence": {},
         "evidence_gaps": [],
         "lag": None,
+        "behind_s": None,
         "unfollowed": None,
     }
     assert ran.json["quarantine"] == [{"topic": "shop.inv.orders", "reason": "broken", "records": 2}]
@@ -180,3 +207,65 @@ def test_lag_is_what_the_brokers_hold_beyond_the_tables_offsets(cdc_sync: Comman
         ("shop.inv.customers", None),  # its topic is gone
         ("shop.inv.orders", 2),
     ]
+
+
+def test_since_when_a_table_is_in_its_state_and_how_far_it_is_behind(cdc_sync: CommandLine, config: Path) -> None:
+    producer = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 0})
+    for topic in ("shop.inv.orders", "shop.inv.customers"):
+        producer.produce(topic, value=b"v", partition=0)
+    producer.flush(5)
+    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
+    config.write_text(config.read_text().replace("127.0.0.1:9", f"{broker.host}:{broker.port}"))
+    store = StateStore(f"{config.parent}/state/inventory", create=True)
+    times: dict[str, Any] = {
+        "since": utc(time.time() - 5 * 3600),
+        "event_at": utc(time.time() - 300),
+        "written_at": utc(time.time()),
+    }
+    store.save(replace(PAUSED, **times, offsets={"shop.inv.orders": {0: 0}}))
+    store.save(replace(RUNNING, **times, offsets={"shop.inv.customers": {0: 1}}))
+
+    lines = [" ".join(line.split()) for line in cdc_sync("status", config).out.splitlines()]
+
+    assert "shop.inv.customers inv.customers running 5 h 1 0 0 s -" in lines
+    assert "shop.inv.orders inv.orders paused 5 h 3 1 5 min 2 quarantined" in lines
+
+
+@pytest.mark.parametrize(
+    ("lease", "said"),
+    [
+        ({}, r"running on web-1 \(pid 7\) since 2026-01-02T03:04:05Z, 1,200 batches, heard of \d s ago"),
+        ({"pulse": Pulse(batches=1, batch_began=0.0)}, r"running on .*, 1 batch, in one for \d+ d, heard of \d s ago"),
+        ({"ended": "stopped"}, r"stopped at 20..-.*Z on web-1 \(pid 7\) after 1,200 batches"),
+        ({"ended": "failed"}, r"failed at 20..-.*Z on web-1 \(pid 7\) after 1,200 batches; its log says why"),
+        ({"process": GONE}, r"dead since 20..-.*Z: the one on .* ended without a word or cannot reach the store; .*"),
+    ],
+)
+def test_the_job_comes_first(cdc_sync: CommandLine, config: Path, lease: dict[str, Any], said: str) -> None:
+    leases = Leases(f"{config.parent}/state/inventory", create=True)
+    leases.make(replace(LEASE, **lease))
+
+    ran = cdc_sync("status", config)
+
+    assert re.fullmatch(f"job: {said}", ran.out.splitlines()[0])
+
+
+def test_a_job_that_is_not_heard_of_any_more_is_dead_and_one_that_waits_stands_by(
+    cdc_sync: CommandLine, config: Path
+) -> None:
+    root = config.parent / "state" / "inventory"
+    leases = Leases(str(root), create=True)
+    leases.make(LEASE)
+    leases.stand_by(replace(LEASE, number=0, job="b", process=Process(host="web-2", pid=8)))
+    leases.stand_by(replace(LEASE, number=0, job="c", process=GONE))
+    minute_ago = time.time() - 60
+    os.utime(root / "lease" / "00000042.json", (minute_ago, minute_ago))
+
+    lines = cdc_sync("status", config).out.splitlines()
+    found = cdc_sync("status", config, "--json").json
+
+    assert lines[0].startswith("job: dead since ")
+    assert lines[1] == "standby: web-2 (pid 8) since 2026-01-02T03:04:05Z"
+    assert (found["job"]["state"], found["job"]["lease"], found["job"]["batches"]) == ("dead", 42, 1200)
+    assert 59 < found["job"]["silent_s"] < 90
+    assert [item["host"] for item in found["standby"]] == ["web-2"]

@@ -138,6 +138,7 @@ class Journal:
         replaced_nulls: see `planning.replaced_nulls`.
         doubts: what events left in doubt.
         resyncs: what the operator asked to be read again.
+        written_at, event_at: see `TableStatus`.
     """
 
     warnings: tuple[str, ...] = ()
@@ -146,6 +147,8 @@ class Journal:
     replaced_nulls: Mapping[int, int] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
     resyncs: tuple[Resync, ...] = ()
+    written_at: str | None = None
+    event_at: str | None = None
 
     def counted(self, kind: str, number: int) -> Journal:
         """Return the journal with so many more of a kind."""

@@ -56,6 +56,8 @@ def status(state: TableState, coverage: Coverage) -> TableStatus:
         table=state.table,
         target=str(state.route.target),
         state=name,
+        written_at=state.journal.written_at,
+        event_at=state.journal.event_at,
         version=None if head is None else head.number,
         reason=reasons[name],
         remedy=stop.remedy if stop else None,
