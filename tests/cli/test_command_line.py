@@ -177,7 +177,7 @@ def test_validate_with_check_fails_when_kafka_does_not_answer(cdc_sync: CommandL
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
         raise error
 
     monkeypatch.setattr(commands, "run", run)
@@ -210,7 +210,7 @@ def test_an_unexpected_failure_is_one_line_without_secrets(
 def test_a_jvm_that_has_ended_is_said_to_have(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
         nobody = JavaGateway(gateway_parameters=GatewayParameters(port=9))
         return nobody.jvm.java.lang.System.currentTimeMillis()
 
@@ -248,12 +248,12 @@ def test_verbose_shows_where_an_error_came_from_without_secrets(
 def test_run_gives_its_options_and_a_stop_event_and_shows_the_report(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[bool] = []
+    given: list[tuple[bool, bool]] = []
 
-    def run(config: Config, *, once: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
         assert not stop.is_set()
         assert threading.current_thread() is not threading.main_thread()
-        given.append(once)
+        given.append((once, standby))
         return Ran(pipeline=config.pipeline.name, tables=[{"table": "a", "rows": 1}], refused=[])
 
     monkeypatch.setattr(commands, "run", run)
@@ -261,8 +261,8 @@ def test_run_gives_its_options_and_a_stop_event_and_shows_the_report(
     assert cdc_sync("run", config, "--once").out == (
         "pipeline  inventory\ntables:\n    table  a\n    rows   1\n\nrefused   -\n"
     )
-    assert cdc_sync("run", config, "--json").json["pipeline"] == "inventory"
-    assert given == [True, False]
+    assert cdc_sync("run", config, "--standby", "--json").json["pipeline"] == "inventory"
+    assert given == [(True, False), (False, True)]
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class Ran:
 def test_a_run_to_the_end_tells_of_tables_that_did_not_get_there(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "run", lambda config, once, stop: Ran(pipeline="p", tables=[], refused=[]))
+    monkeypatch.setattr(commands, "run", lambda config, once, standby, stop: Ran(pipeline="p", tables=[], refused=[]))
 
     assert cdc_sync("run", config, "--once").exit_code == 5
     assert cdc_sync("run", config).exit_code == 0  # it was asked to stop
