@@ -45,6 +45,7 @@ _NEED_PYSPARK = (
     "corpus/test_formats.py",
     "cli/test_command_line.py",
     "cli/test_rollback.py",
+    "lease/test_guard.py",
     "test_bounds.py",
     "test_gaps.py",
     "verify/test_captures.py",
