@@ -22,6 +22,7 @@ def context_of(**edges: Any) -> Any:
     return SimpleNamespace(
         config=config,
         stop=threading.Event(),
+        guard=lambda: None,
         coverage=lambda *_: Coverage(),
         evidence=SimpleNamespace(logs=(), renames=()),
         **edges,

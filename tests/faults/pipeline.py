@@ -41,6 +41,7 @@ class Pipeline:
         settings: further sections, as YAML.
         kafka: further settings of that section, as YAML.
         format: of the tables; `hudi_on_read` is Hudi's other regime.
+        uri: of the catalog; the embedded one if there is none.
     """
 
     folder: Path
@@ -52,6 +53,7 @@ class Pipeline:
     settings: str = ""
     format: str = "iceberg"
     kafka: str = ""
+    uri: str = ""
 
     @property
     def config(self) -> Config:
@@ -76,7 +78,7 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
     @property
     def place(self) -> str:
         """What the configuration says of the catalog."""
-        return f"warehouse: '{self.folder}/warehouse'"
+        return f"warehouse: '{self.folder}/warehouse'" + (f", uri: '{self.uri}'" if self.uri else "")
 
     def run(self) -> RunReport:
         return self.run_once(self.config)

@@ -52,16 +52,19 @@ def test_the_job_goes_on_when_the_broker_comes_back(
     pipeline: NewPipeline, produce: Produce, spark: Callable[[], None], kafka: KafkaServer
 ) -> None:
     table = SourceTable(
-        "orders", [column("id", INT32, optional=False), column("note", TEXT)], prefix="away", null_is_default=False
+        "orders",
+        [column("id", INT32, optional=False), column("note", TEXT)],
+        prefix="outage",
+        null_is_default=False,
     )
-    late = SourceTable("late", [column("id", INT32, optional=False)], prefix="away", null_is_default=False)
+    late = SourceTable("late", [column("id", INT32, optional=False)], prefix="outage", null_is_default=False)
     lake = pipeline("away", settings="job: {trigger_interval: 200ms}")
     # A Python expression that Java does not know, and that an internal topic matches too.
-    config = _with_kafka(lake, topic_pattern=r"(?P<topic>.*away\..*)")
+    config = _with_kafka(lake, topic_pattern=r"(?P<topic>.*outage\..*)")
     stop = threading.Event()
     produce(table.topic, table.insert(id=1, note="before"))
-    other = SourceTable("other", [column("id", INT32, optional=False)], prefix="away", null_is_default=False)
-    produce("__debezium-heartbeat.away.shop", other.insert(id=7))
+    other = SourceTable("other", [column("id", INT32, optional=False)], prefix="outage", null_is_default=False)
+    produce("__debezium-heartbeat.outage.shop", other.insert(id=7))
     spark()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(job.run, config, once=False, stop=stop)

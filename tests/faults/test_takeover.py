@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import Pipeline, assert_equal, files
+from tests.targets.hive import AS_ADVISED, start_metastore
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -125,13 +127,29 @@ def test_of_three_jobs_one_writes_one_is_refused_and_one_goes_on_when_the_first_
         assert re.match(r"job: stopped at .*Z on .* after \d+ batch", status(lake)[0])
 
 
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Callable[[Pipeline], Pipeline]]:
+    """Gives a pipeline a catalog that several jobs can use: an embedded metastore serves one process."""
+    with ExitStack() as left:
+
+        def share(lake: Pipeline) -> Pipeline:
+            if lake.format != "parquet":
+                return lake
+            (folder := tmp_path / "metastore").mkdir()
+            server, uri = start_metastore(folder, AS_ADVISED)
+            left.callback(server.kill)
+            return replace(lake, uri=uri)
+
+        yield share
+
+
 @pytest.mark.parametrize("format", _FORMATS)
 def test_a_job_that_was_frozen_while_another_one_took_its_place_writes_nothing(
-    pipeline: NewPipeline, produce: Produce, format: str
+    pipeline: NewPipeline, produce: Produce, shared: Callable[[Pipeline], Pipeline], format: str
 ) -> None:
     prefix = f"frozen_{format}"
     source = orders(prefix)
-    lake = pipeline(prefix, format=format, settings="job: {trigger_interval: 200ms}")
+    lake = shared(pipeline(prefix, format=format, settings="job: {trigger_interval: 200ms}"))
     produce(source.topic, source.insert(id=1, note="first"))
     with jobs(lake, (), ("--standby",)) as (first, standby):
         wait_until_read(lake, source)
