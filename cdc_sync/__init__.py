@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cdc_sync.api.commands import (
-        decide,
         diff,
         history,
         maintain,
         plan,
         replay,
-        resync,
-        rollback,
         run,
         status,
         validate,
         verify,
     )
+    from cdc_sync.api.requests import decide, pause, resume, resync, rollback
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
     from cdc_sync.errors import CdcSyncError
@@ -42,8 +40,10 @@ __all__ = [
     "load_config",
     "maintain",
     "parse_config",
+    "pause",
     "plan",
     "replay",
+    "resume",
     "resync",
     "rollback",
     "run",
@@ -55,10 +55,11 @@ _ELSEWHERE = {
     "CdcSyncError": "errors",
     "Config": "config",
     "Words": "core.planning.deciding",
+    **dict.fromkeys(("decide", "pause", "resume", "resync", "rollback"), "api.requests"),
     "load_config": "config",
     "parse_config": "config",
 }
-"""Where names are that are not commands."""
+"""Where names are that are not among `api.commands`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cdc_sync.config import Config
 from cdc_sync.core.migration.capabilities import SchemaEvolution
 from cdc_sync.core.migration.wording import Phrase
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.status import StateName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,38 @@ class Rewritten:
     target: str
     evolution: SchemaEvolution
     undo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedOfTable:
+    """What becomes of one table.
+
+    Attributes:
+        state, reason: how it stands, as the job said last.
+        is_new: something is asked of it, which was not before.
+        text: what becomes of it, as in "is paused until ...".
+    """
+
+    table: TableId
+    state: StateName
+    reason: str | None
+    is_new: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedOfTables:
+    """What the job is to do with some tables.
+
+    Attributes:
+        is_running: a job runs, and takes it up; else the next one does.
+        dry_run: nothing was asked.
+    """
+
+    word: Literal["pause", "resume"]
+    tables: tuple[RequestedOfTable, ...]
+    is_running: bool
+    dry_run: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,12 @@ from typing import Annotated
 import typer
 
 from cdc_sync.api import commands
-from cdc_sync.cli import log
+from cdc_sync.cli import log, requests
 from cdc_sync.cli import render as output
 from cdc_sync.cli.guard import Style, guarded, style_of, with_config
+from cdc_sync.cli.options import AsJson, ConfigPath, Verbose
 from cdc_sync.cli.signals import interruptible
 from cdc_sync.config import Config
-from cdc_sync.core.planning.deciding import Words
 from cdc_sync.demo import DemoSource
 from cdc_sync.runtime.reports import Plan, RunReport
 
@@ -31,10 +31,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-
-ConfigPath = Annotated[str, typer.Argument(metavar="CONFIG", help="The pipeline's YAML file.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log JSON lines on stderr.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
 
 
 def _version(wanted: bool) -> None:
@@ -128,94 +124,8 @@ def history(
     with_config(ctx, config, as_json, verbose, functools.partial(commands.history, table=table))
 
 
-@app.command()
-def decide(
-    ctx: typer.Context,
-    config: ConfigPath,
-    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
-    rename: Annotated[
-        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="One column, before and after.")
-    ] = None,
-    not_same: Annotated[
-        list[str] | None, typer.Option("--not-same", metavar="NAME", help="A new column, none of those before.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="NAME", help="A column that is gone, with its data.")
-    ] = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Say what happened to columns; the job takes it up by itself.
-
-    Where a table is paused before a change, it goes on with what you say of it. Long after a change, --rename OLD=NEW
-    joins two columns that were kept apart because nothing proved that they are one: each row then has its newest value,
-    under the new name, in the column that has been there all along; and --drop NAME lets a column that was kept go,
-    with the next change of the table's columns. Only --not-same cannot be said afterwards.
-    """
-    renames = {}
-    for text in rename or ():
-        old, separator, new = text.partition("=")
-        if not (old and separator and new):
-            raise typer.BadParameter(f"{text!r} is not OLD=NEW", param_hint="--rename")
-        renames[old] = new
-
-    def command(loaded: Config) -> object:
-        words = Words(renames=renames, not_same=tuple(not_same or ()), dropped=tuple(drop or ()))
-        return commands.decide(loaded, table, words)
-
-    with_config(ctx, config, as_json, verbose, command)
-
-
-@app.command()
-def rollback(
-    ctx: typer.Context,
-    config: ConfigPath,
-    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
-    undo: Annotated[bool, typer.Option("--undo", help="Let the table go on: the rewrite is done again.")] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Bring back rows and columns of before the last rewrite; the job does it, and the table is paused from then on."""
-    with_config(ctx, config, as_json, verbose, functools.partial(commands.rollback, table=table, undo=undo))
-
-
-@app.command()
-def regime(
-    ctx: typer.Context,
-    config: ConfigPath,
-    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
-    undo: Annotated[bool, typer.Option("--undo", help="Leave it as it is, if it is not done yet.")] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Have a Hudi table rewritten as schema_evolution asks for now, where it was made otherwise.
-
-    The job does it, in one commit; until you say this, such a table is paused.
-    """
-    with_config(ctx, config, as_json, verbose, functools.partial(commands.regime, table=table, undo=undo))
-
-
-@app.command()
-def resync(
-    ctx: typer.Context,
-    config: ConfigPath,
-    table: Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)],
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="NAME", help="Whose mark is to go; those of all columns if unset."),
-    ] = None,
-    done: Annotated[
-        bool, typer.Option("--done", help="Say that the values are right, or have been read again.")
-    ] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Have the connector read a table's rows again, where no event tells what they hold.
-
-    It takes an incremental snapshot while everything goes on; `status` names the columns until its rows have arrived.
-    """
-    command = functools.partial(commands.resync, table=table, columns=tuple(column or ()), done=done)
-    with_config(ctx, config, as_json, verbose, command)
+for _request in requests.COMMANDS:
+    app.command()(_request)
 
 
 @app.command()

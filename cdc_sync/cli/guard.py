@@ -48,6 +48,41 @@ def with_config(
     return guarded(style, tuple(config.secrets), lambda: command(config))
 
 
+def confirmed(
+    ctx: typer.Context,
+    path: str,
+    as_json: bool,
+    verbose: bool,
+    command: Callable[..., object],
+    *,
+    yes: bool,
+    dry_run: bool,
+) -> None:
+    """Show what a command would do, ask whether it shall, and do it.
+
+    Args:
+        command: of a configuration; with `dry_run` it only tells.
+        yes: do not ask.
+        dry_run: only show it.
+    """
+    style = style_of(ctx, as_json, verbose)
+    if not (yes or dry_run):
+        if style.as_json or not sys.stdin.isatty():
+            raise typer.BadParameter("nobody can be asked here: say --yes to do it, or --dry-run to be told")
+        with_config(ctx, path, as_json, verbose, lambda config: command(config, dry_run=True))
+        if not _agrees():
+            output.show_error("Nothing was done", 1, as_json=False, secrets=())
+            raise typer.Exit(1)
+    with_config(ctx, path, as_json, verbose, lambda config: command(config, dry_run=dry_run))
+
+
+def _agrees() -> bool:
+    try:
+        return typer.confirm("Go on?", err=True)
+    except typer.Abort:  # interrupted, or nothing more to read
+        return False
+
+
 def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result], *, quiet: bool = False) -> Result:
     """Do the work, print its result and return it; turn a failure into one line and an exit code."""
     log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)

@@ -102,17 +102,18 @@ def overview(config: Config, store: StateStore) -> Status:
         quarantine=store.quarantine.counts(),
         kafka_problem=problem,
         sources=_sources(config),
-        job=_job(leases),
+        job=job_line(leases),
         standby=_standing_by(leases),
     )
 
 
-def _job(leases: Leases) -> JobLine | None:
+def job_line(leases: Leases) -> JobLine | None:
+    """Tell of the job that ran last, or runs; None if there was none."""
     seen = leases.newest()
     age = None if seen is None else leases.age(seen)
     if seen is None or age is None:
         return None
-    return _job_line(seen, age, state_of(seen, age, gone=is_gone(seen.process, this_process())))
+    return _line_of(seen, age, state_of(seen, age, gone=is_gone(seen.process, this_process())))
 
 
 def _standing_by(leases: Leases) -> tuple[JobLine, ...]:
@@ -120,11 +121,11 @@ def _standing_by(leases: Leases) -> tuple[JobLine, ...]:
     for seen in leases.standing_by():
         age = leases.age(seen)
         if age is not None and state_of(seen, age, gone=is_gone(seen.process, here)) == "running":
-            found.append(_job_line(seen, age, "standby"))
+            found.append(_line_of(seen, age, "standby"))
     return tuple(found)
 
 
-def _job_line(seen: Lease, age: float, state: JobState | Literal["standby"]) -> JobLine:
+def _line_of(seen: Lease, age: float, state: JobState | Literal["standby"]) -> JobLine:
     now, began = time.time(), seen.pulse.batch_began
     return JobLine(
         state=state,

@@ -58,6 +58,7 @@ class TableActor:
 
     Attributes:
         state: all that is known of it.
+        is_to_look: the operator said something that it takes up before its next step; any thread may say so.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class TableActor:
         """
         self.lock = threading.Lock()
         self.state = TableState(route=route)
+        self.is_to_look = False
         self.context = context
         self.observer = Observer(context)
         self._execute = executor(context)
@@ -174,6 +176,7 @@ class TableActor:
         seen = Loaded(
             history=history,
             found=context.target.state(name),
+            hold=context.state.hold(table),
             rollback=context.state.rollback(table),
             regime=context.state.regime(table),
             decisions=context.state.decisions(table),
@@ -247,6 +250,9 @@ class TableActor:
 
     def is_ready(self, topic: str) -> bool:
         """Look whether the table can go on with a topic, and take up what is due before it does."""
+        if self.is_to_look:
+            self.is_to_look = False
+            self.go_on()
         self.reload_after_failure()
         state, findings = evidence.findings(self.context, self.state)
         self._take(audited(state, findings))

@@ -103,5 +103,5 @@ def _why_detached(actor: TableActor) -> Wait | Pause:
         return Wait(text=f"the table was {origin} before, and its target has yet to be renamed", table=origin)
     return Pause(
         reason=f"the target, which was that of {origin} before, is not there",
-        remedy=f"bring it back as {actor.route.target} and start the job again, or snapshot the table anew",
+        remedy=f"bring it back as {actor.route.target} and `cdc-sync resume` the table, or snapshot it anew",
     )

@@ -47,7 +47,9 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        decided, rolled, resynced, joined, rewritten = (
+        held, resumed, decided, rolled, resynced, joined, rewritten = (
+            state.tables_with("holds"),
+            state.tables_with("resumes"),
             state.tables_with("decisions"),
             state.tables_with("rollbacks"),
             state.tables_with("resyncs"),
@@ -55,6 +57,10 @@ class Asked:
             state.tables_with("regimes"),
         )
         for table in self._tables.all():
+            if table.table in held or table.state.requests.hold is not None:
+                self._take_up(table, self._hold(table))
+            if table.table in resumed:
+                self._take_up(table, (partial(self._resume, table),))
             if table.table in rolled or table.state.requests.rollback is not None:
                 self._take_up(table, self._rollback(table))
             if table.table in rewritten:
@@ -77,6 +83,29 @@ class Asked:
             found = (partial(table.miss, error),)
         for work in found:
             self._alone(table, work)
+
+    def follow_while_running(self) -> None:
+        """Have tables that are to be paused look for that before their next step, and not at the end of their topics.
+
+        Raises:
+            TransientError: if the store is away.
+        """
+        held = self._context.state.tables_with("holds")
+        for table in self._tables.all():
+            if table.table in held and table.state.requests.hold is None:
+                table.is_to_look = True
+
+    def _hold(self, table: TableActor) -> Iterator[Work]:
+        """Pause a table, or let it go on."""
+        if self._context.state.hold(table.table) != table.state.requests.hold:
+            yield partial(follow_hold, table)
+
+    def _resume(self, table: TableActor) -> None:
+        """Let a table try again, whatever it stopped for."""
+        self._tables.resume(table)
+        self._context.state.has_resumed(table.table)
+        if table.state.stop is None:
+            get_logger().info("table goes on", table=str(table.table), reason="the operator resumed it")
 
     def _rollback(self, table: TableActor) -> Iterator[Work]:
         """Undo rewrites that the operator asks to be undone."""
@@ -119,6 +148,12 @@ class Asked:
         if follow_join(table, join):
             self._joined.add(replace(join, after=0))
             table.recovered()
+
+
+def follow_hold(table: TableActor) -> None:
+    """Pause a table if the operator asks for it, and go on if no longer."""
+    if table.context.state.hold(table.table) != table.state.requests.hold:
+        table.go_on()
 
 
 def follow_rollback(table: TableActor) -> None:

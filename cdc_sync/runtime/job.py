@@ -153,6 +153,7 @@ class SyncJob:
         with self.lock:
             self._collect(0)
         if self._running:
+            self._asked.follow_while_running()
             self._catch_up_with(self._lagging())
             return  # what is done between two batches is done when nothing runs
         self._asked.follow()
@@ -201,11 +202,7 @@ class SyncJob:
                 self._elsewhere(table, partial(self.tables.read_again, table))
 
     def _follow_drops(self) -> bool:
-        """Take up that source tables were dropped or renamed, which no event shows, between two batches.
-
-        Returns:
-            Whether a table came under its new name.
-        """
+        """Take up drops and renames, which no event shows; return whether a table came under its new name."""
         try:
             self._context.evidence.refresh()
         except TransientError as error:

@@ -54,9 +54,13 @@ class Observer:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._versions = Window(context.config.limits.max_versions_per_hour)
+        self.begin_hour()
         self._patience = Patience(context.config.evidence.wait.total_seconds())
         self._others = Patience(context.config.evidence.wait.total_seconds())
+
+    def begin_hour(self) -> None:
+        """Count anew how often the table's schema changes within an hour."""
+        self._versions = Window(self._context.config.limits.max_versions_per_hour)
 
     def answer(self, state: TableState, seen: Seen, question: Question[Any]) -> object:
         """Return the answer to a question.

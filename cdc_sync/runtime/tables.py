@@ -86,6 +86,19 @@ class Tables:
         with self._lock:
             self._topics_of(table.table, table.state.progress.offsets if table.state.progress else ())
 
+    def resume(self, table: TableActor) -> None:
+        """Let a table try again, unless its target is another table's.
+
+        Raises:
+            CdcSyncError: if it cannot be read.
+        """
+        stop = self._clash(table.route)
+        if stop is None:
+            table.observer.begin_hour()
+            table.go_on()
+        else:
+            table.stop(stop)
+
     def _topics_of(self, table: TableId, topics: Iterable[str]) -> None:
         for topic in topics:
             self._topics.setdefault(topic, set()).add(table)

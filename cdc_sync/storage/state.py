@@ -10,6 +10,8 @@ Below the pipeline's root (a folder or an object-store URL)::
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     doubts/<table>.json                              every `Doubt`
     columns/<table>.json                             the `HeldColumns` of its target
+    holds/<table>.json                               one `Hold`
+    resumes/<table>.json                             that the operator wants a table to try again, until it has
     rollbacks/<table>.json                           one `Rollback`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
@@ -24,14 +26,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 from urllib.parse import quote
 
 from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Entry, Kept
 from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import KafkaPosition, TableId
@@ -41,6 +43,9 @@ from cdc_sync.errors import HistoryError
 from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
 from cdc_sync.storage.quarantine import Quarantine
+
+Requests: TypeAlias = Literal["decisions", "holds", "joins", "regimes", "resumes", "resyncs", "rollbacks"]
+"""The folders of what operators ask for."""
 
 _WRITTEN_ANEW = "delete the file, the job writes it anew"
 _ASK_AGAIN = "delete the file and ask again"
@@ -206,7 +211,7 @@ class StateStore:
 
     def held_columns(self, table: TableId) -> HeldColumns | None:
         """Return the columns that a table's target had, None if none were kept."""
-        return self._files.get(_path("columns", table), HeldColumns, "delete it and start the job again")
+        return self._files.get(_path("columns", table), HeldColumns, "delete it and `cdc-sync resume` the table")
 
     def save_doubts(self, table: TableId, doubts: Iterable[Doubt]) -> None:
         """Write down what the events of a table leave in doubt."""
@@ -216,6 +221,23 @@ class StateStore:
         """Return what the events of a table leave in doubt."""
         found = self._files.get(_path("doubts", table), _Doubts, "restore it, or delete it and compare the table")
         return () if found is None else found.doubts
+
+    def hold_back(self, hold: Hold) -> None:
+        """Keep that a table is to be paused."""
+        self._files.put(_path("holds", hold.table), asdict(hold))
+
+    def hold(self, table: TableId) -> Hold | None:
+        """Return why a table is to be paused, None if it is not."""
+        return self._files.get(_path("holds", table), Hold, _ASK_AGAIN)
+
+    def ask_resume(self, table: TableId) -> None:
+        """Keep that a table is to go on, or to try again."""
+        self._files.delete(_path("holds", table))  # first, for without it the table goes on already
+        self._files.put(_path("resumes", table), {})
+
+    def has_resumed(self, table: TableId) -> None:
+        """Forget it; nothing happens if it is not there."""
+        self._files.delete(_path("resumes", table))
 
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""
@@ -241,7 +263,7 @@ class StateStore:
         """Return in which regime a table is to be rewritten, None if nobody asked for that."""
         return self._files.get(_path("regimes", table), RegimeAsked, _ASK_AGAIN)
 
-    def tables_with(self, folder: Literal["decisions", "joins", "regimes", "resyncs", "rollbacks"]) -> TablesWith:
+    def tables_with(self, folder: Requests) -> TablesWith:
         """Return of which tables there is something in a folder, whether or not it can be read."""
         return TablesWith(path.split("/")[1].removesuffix(".json") for path in self._files.paths(folder))
 

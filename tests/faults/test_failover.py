@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc_sync.api import commands
+from cdc_sync.api import requests
 from cdc_sync.config import parse_config
 from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
@@ -48,7 +48,7 @@ def test_a_failover_is_followed_and_marked(produce: Produce, pipeline: NewPipeli
         rows = context.target.rows(sync.route.target)
         (status,) = StateStore(config.pipeline.root).tables()
         assert [mark.column for mark in status.needs_resync] == [ALL_ROWS, "num", "x"]
-        assert commands.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS, "num", "x")
+        assert requests.resync(config, "acc", columns=(), done=True).columns == (ALL_ROWS, "num", "x")
         job.catch_up()
         job.finish()
         sync.become(sync.state.with_resyncs(context.notifications.follow(context.state, sync.table)))

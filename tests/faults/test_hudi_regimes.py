@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from cdc_sync.api import commands
+from cdc_sync.api import commands, requests
 from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
@@ -142,7 +142,7 @@ def test_a_table_is_rewritten_when_it_is_asked_for_and_not_before(
     assert_read(made, shop.orders, on_read=first == "on_read")
 
     store = StateStore(wanted.config.pipeline.root)
-    commands.regime(wanted.config, "orders", undo=False)
+    requests.regime(wanted.config, "orders", undo=False)
     made.run()
     assert status_of(made).state == "running", "it goes on as it is configured"
     assert any("the configuration says" in text for text in status_of(made).warnings)
@@ -199,7 +199,7 @@ def test_a_job_that_runs_takes_up_what_is_asked(lake: Pipeline, produce: Produce
 
         assert run() == {"orders": "paused", "stock": "paused"}
         shop.orders.update({"id": 3}, buyer="later")
-        commands.regime(wanted.config, "orders", undo=False)
+        requests.regime(wanted.config, "orders", undo=False)
         assert run() == {"orders": "running", "stock": "paused"}
         shop.orders.rename_column("buyer", "customer")
         shop.orders.insert(id=9, customer="new")

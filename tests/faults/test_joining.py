@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
-from cdc_sync.api import commands
+from cdc_sync.api import commands, requests
 from cdc_sync.core.history.joined import joined_columns
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.capabilities import ICEBERG
@@ -88,7 +88,7 @@ class Shop:
         return status
 
     def decide(self, *pairs: tuple[str, str]) -> Decided:
-        return commands.decide(self.context.config, "t", Words(renames=dict(pairs)))
+        return requests.decide(self.context.config, "t", Words(renames=dict(pairs)))
 
     def ids(self) -> dict[str, int]:
         history = self.context.history.load(self.table.id)

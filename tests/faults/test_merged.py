@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.api import commands
+from cdc_sync.api import commands, requests
 from cdc_sync.config.models import Maintenance
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import RefusedError
@@ -181,7 +181,7 @@ def test_a_table_that_does_not_fit_waits_and_holds_up_no_other(
     assert len(lake.table(ALL).snapshots()) == before + 1, "the table is maintained once"
     assert_merged(lake, *shop.tables)
     with pytest.raises(RefusedError, match="rows of other tables are in"):
-        commands.rollback(config, "shop.public.orders_1", undo=False)
+        requests.rollback(config, "shop.public.orders_1", undo=False)
     prices.rename_to("orders_9")
     produce(f"{shop.prefix}.message", prices.messages[1:])
     produce(prices.topic, prices.insert(id=2, z="z", a="a"))

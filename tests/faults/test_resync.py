@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.api import commands
+from cdc_sync.api import requests
 from cdc_sync.core.planning.resync import ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
@@ -49,7 +49,7 @@ class Shop:
         return [mark.column for mark in self.run().needs_resync]
 
     def ask(self, *columns: str, done: bool = False) -> ResyncAsked:
-        return commands.resync(self.lake.config, "t", columns=columns, done=done)
+        return requests.resync(self.lake.config, "t", columns=columns, done=done)
 
     def signals(self) -> list[Record]:
         kafka = KafkaClient(self.lake.config.kafka)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.api import commands
+from cdc_sync.api import commands, requests
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
 from cdc_sync.storage.state import StateStore
@@ -208,14 +208,14 @@ def test_a_rewrite_is_rolled_back_and_carried_out_again(pipeline: NewPipeline, p
         shop.table.insert(id=number, t=text)
     shop.run()
     with pytest.raises(RefusedError, match="no version of it rewrote the rows"):
-        commands.rollback(shop.lake.config, "t", undo=False)
+        requests.rollback(shop.lake.config, "t", undo=False)
     before = shop.rows()
     shop.alter("t", INT32, lambda text: int(text) if text.isdigit() else None)
     shop.table.insert(id=4, t=4)
     assert shop.run().version == 2
     assert shop.rows() != before
 
-    commands.rollback(shop.lake.config, "t", undo=False)
+    requests.rollback(shop.lake.config, "t", undo=False)
     shop.table.insert(id=5, t=5)
     status = shop.run()
     assert (status.state, shop.rows()) == ("paused", before)
@@ -223,7 +223,7 @@ def test_a_rewrite_is_rolled_back_and_carried_out_again(pipeline: NewPipeline, p
     assert "--undo" in (status.remedy or "")
     assert shop.run().state == "paused"
 
-    commands.rollback(shop.lake.config, "t", undo=True)
+    requests.rollback(shop.lake.config, "t", undo=True)
     status = shop.run()
     assert (status.state, status.version) == ("running", 2)
     assert_equal(shop.lake, shop.table)

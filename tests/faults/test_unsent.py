@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdc_sync.api import commands
+from cdc_sync.api import requests
 from cdc_sync.testing import INT32, TEXT, SourceTable, array, column, decimal
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -51,7 +51,7 @@ def test_a_value_stays_where_null_may_be_unsent_and_the_column_is_marked(
 
     it.table.snapshot(incremental=True)
     it.run()
-    commands.resync(it.lake.config, "t", columns=(), done=True)
+    requests.resync(it.lake.config, "t", columns=(), done=True)
     assert it.run().needs_resync == ()
     assert_equal(it.lake, it.table)
     it.table.update({"id": 1}, nums=[Decimal(2)])

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cdc_sync.api import commands
+from cdc_sync.api import requests
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.compare import ColumnImage, TableImage, column_differences, differences, plain
 from cdc_sync.demo.source import Source
@@ -205,7 +205,7 @@ class Live:
             marks = self._marks()
             marked = [history for history in histories if history.name in marks and not rows[history.name]]
             for history in marked:
-                asked = commands.resync(self.config, str(history.table_id), columns=(), done=False)
+                asked = requests.resync(self.config, str(history.table_id), columns=(), done=False)
                 assert asked.statement is not None
                 history.database.signal(asked.statement)
             left = self._settle(marked, patience, lambda history: self._left(history, sources))

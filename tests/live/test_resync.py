@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from cdc_sync.api import commands
+from cdc_sync.api import requests
 from cdc_sync.config import Config, parse_config
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.compare import differences
@@ -92,11 +92,11 @@ def test_marked_columns_are_read_again_by_the_real_connectors(
                     source.execute(["insert into shop.orders (id, note) values (4, 'fourth')"])
                 _both(config, lambda status: [mark.column for mark in status.needs_resync] == ["made"])
 
-                asked = commands.resync(config, "pgagain.shop.orders", columns=(), done=False)
+                asked = requests.resync(config, "pgagain.shop.orders", columns=(), done=False)
                 assert (asked.columns, asked.topic, asked.statement) == (("made",), "again-signals", None)
                 with pytest.raises(RefusedError, match="'nothing' is none of its columns"):
-                    commands.resync(config, "pgagain.shop.orders", columns=("nothing",), done=False)
-                by_hand = commands.resync(
+                    requests.resync(config, "pgagain.shop.orders", columns=("nothing",), done=False)
+                by_hand = requests.resync(
                     _config(tmp_path, stack, "null"), "shop.orders", columns=("made",), done=False
                 )
                 assert by_hand.statement is not None

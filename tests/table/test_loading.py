@@ -10,7 +10,7 @@ import pytest
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ
-from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress, Truncated
@@ -200,3 +200,12 @@ class TestColumns:
         assert taken_up(columns=before, found=replace(FOUND, columns=now)).journal.doubts == ()
         found = replace(FOUND, columns=now)
         assert taken_up(history=None, columns=before, found=found).journal.doubts == ()
+
+
+def test_what_an_operator_paused_is_stopped_for_that_whatever_else_would_stop_it() -> None:
+    hold = Hold(table=ORDERS, by="ann", at="2026-01-02T03:04:05Z")
+    undone = replace(FOUND, version=2)
+    known = taken_up(hold=hold, rollback=Rollback(table=ORDERS, version=3), found=undone)
+    assert known.requests.hold == hold
+    assert known.stop == Pause(reason="paused by ann", remedy=f"`cdc-sync resume CONFIG {ORDERS}` lets it go on")
+    assert taken_up(rollback=Rollback(table=ORDERS, version=3), found=undone).stop != known.stop

@@ -1,4 +1,4 @@
-"""What is written down about rewrites of a table: values that had no place, and the word to do or undo one."""
+"""What operators ask of a table, and what is written down about its rewrites: values that had no place."""
 
 from __future__ import annotations
 
@@ -53,6 +53,22 @@ class Rollback:
 
     table: TableId
     version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """The operator's word that a table is to be paused; it is as long as this is there.
+
+    Attributes:
+        by: who said so, as in "ann@web-1".
+        why: in the operator's words, None if none were given.
+        at: when it was said, in ISO 8601.
+    """
+
+    table: TableId
+    by: str
+    at: str
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,7 @@ def too_many_versions(limits: Limits) -> Exceeded:
     return Exceeded(
         reason="the table's schema changed more often than limits.max_versions_per_hour = "
         f"{limits.max_versions_per_hour}",
-        remedy="find out what keeps changing it (two connectors on one topic?), then start the job again, or raise "
+        remedy="find out what keeps changing it (two connectors on one topic?), then `cdc-sync resume` it, or raise "
         "the limit; nothing is lost",
     )
 
@@ -107,7 +107,7 @@ def too_many_tables(limits: Limits) -> Exceeded:
     return Exceeded(
         reason="more tables came up for the first time than limits.max_new_tables_per_hour = "
         f"{limits.max_new_tables_per_hour}",
-        remedy="check that the topics are those you want (kafka.topics, tables), then start the job again, or raise "
+        remedy="check that the topics are those you want (kafka.topics, tables), then `cdc-sync resume` it, or raise "
         "the limit; nothing is lost",
     )
 

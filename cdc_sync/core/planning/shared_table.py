@@ -22,7 +22,7 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.members import UpdatePartType, member_changes, named_as
 from cdc_sync.core.schema.types import DataType, ListType, MapType, StructType, nested_ids
 
-_REMEDY = "fix it at the source, or give the table a target of its own, and start the job again"
+_REMEDY = "fix it at the source and `cdc-sync resume` the table, or give it a target of its own"
 
 
 def evolved(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
-from cdc_sync.core.migration.operator_requests import rolled_back_text
+from cdc_sync.core.migration.operator_requests import Hold, rolled_back_text
 from cdc_sync.core.model.offsets import OffsetRange, Place, narrowed
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.problems import AMBIGUOUS_NULL, KEY_IS_FALLBACK, NO_IMAGE, PAUSING, Trouble
@@ -109,8 +109,8 @@ def files_gone(said: str) -> Pause:
     """
     return Pause(
         reason=f"files that belong to the target were deleted: {said}",
-        remedy="bring them back from a backup or the store's older versions, and start the job again; or move the "
-        "target away and have the connector snapshot the table again",
+        remedy="bring them back from a backup or the store's older versions, and `cdc-sync resume` the table; or move "
+        "the target away and have the connector snapshot the table again",
     )
 
 
@@ -123,8 +123,8 @@ def altered_target(done: str, statements: str, target: str) -> Pause:
     """
     return Pause(
         reason=f"the target {target} was altered by somebody else: {done}",
-        remedy=f"undo it ({statements}) and start the job again; rows of before read NULL in a column that is added "
-        "again, and it is marked",
+        remedy=f"undo it ({statements}) and `cdc-sync resume` the table; rows of before read NULL in a column that is "
+        "added again, and it is marked",
     )
 
 
@@ -223,6 +223,14 @@ def unread_partitions(engine: str, reason: str) -> Pause:
         f"which is not to read such tables: it {reason}",
         remedy="say in the rule's readers who does; or give the table another target and have its rows sent once more "
         "(`cdc-sync docs readers`)",
+    )
+
+
+def held(hold: Hold) -> Pause:
+    """Stop a table because the operator said so, until the operator lets it go on."""
+    return Pause(
+        reason=f"paused by {hold.by}" + (f": {hold.why}" if hold.why else ""),
+        remedy=f"`cdc-sync resume CONFIG {hold.table}` lets it go on",
     )
 
 

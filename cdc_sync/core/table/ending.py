@@ -68,7 +68,7 @@ def _collision(state: TableState, facts: Facts, end: Version) -> Pause | Fail | 
     return Pause(
         reason=f"the source table was dropped, and its target cannot be archived as {into}, for there is a table of "
         "that name",
-        remedy=f"move {into} away and start the job again, or set policy.drop_table: keep",
+        remedy=f"move {into} away and `cdc-sync resume` the table, or set policy.drop_table: keep",
         at=str(end.kafka),
     )
 
@@ -100,7 +100,7 @@ def _cannot_move(state: TableState, facts: Facts, end: Version) -> Pause | Fail 
     return Pause(
         reason=f"the source table was renamed to {end.renamed_to}, and the target cannot be renamed to {into}, for "
         "there is a table of that name",
-        remedy=f"move {into} away and start the job again, or set policy.rename_table: stay for {state.table}",
+        remedy=f"move {into} away and `cdc-sync resume` the table, or set policy.rename_table: stay for it",
         at=str(end.kafka),
     )
 

@@ -12,7 +12,7 @@ from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.planning.end_of_table import begun_behind, last_end
-from cdc_sync.core.planning.stops import LOGS, Pause, altered_target, other_regime, rolled_back, unread_partitions
+from cdc_sync.core.planning.stops import LOGS, Pause, altered_target, held, other_regime, rolled_back, unread_partitions
 from cdc_sync.core.table.seen import Loaded
 from cdc_sync.core.table.state import TableState, TargetView
 from cdc_sync.core.table.transitions import (
@@ -57,7 +57,7 @@ def _not_ours(state: TableState, found: TargetState) -> UnfitTarget | None:
     if found.version is None:
         return UnfitTarget(
             f"Cannot sync {state.table}: the target {state.route.target} exists and was not made by cdc_sync",
-            "route the table elsewhere or move the target away, and start the job again",
+            "move the target away and `cdc-sync resume` the table, or route it elsewhere",
         )
     if found.union is not None:
         return UnfitTarget(
@@ -102,7 +102,8 @@ def _taken_up(state: TableState, seen: Loaded, end: Version | None) -> TableStat
     whole_end = None if history is None else last_end(history)
     begins = None if end is None else begun_behind(end, stamped or end.number)
     progress = found.progress if found else None
-    requests = replace(state.requests, rollback=seen.rollback, regime=seen.regime if found else None)
+    regime = seen.regime if found else None
+    requests = replace(state.requests, hold=seen.hold, rollback=seen.rollback, regime=regime)
     state = replace(
         state,
         # A decision counts as heard only once the table goes on by it.
@@ -130,6 +131,8 @@ def _taken_up(state: TableState, seen: Loaded, end: Version | None) -> TableStat
         state = _as_configured(state, seen, found)
     if seen.rollback is not None:
         state = state.stopped(rolled_back(state.table, seen.rollback.version))
+    if seen.hold is not None:
+        state = state.stopped(held(seen.hold))
     return state if requests.regime is None else state.warned(_pending(state, seen))
 
 

@@ -13,7 +13,7 @@ from cdc_sync.core.history.warned import warnings_of
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.names import held_target
-from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.doubts import Doubt, doubts_with
@@ -168,12 +168,14 @@ class Requests:
     """What the operator asked for that keeps the table where it is.
 
     Attributes:
+        hold: it is paused because the operator said so.
         rollback: the rewrite that is undone, or about to be, and keeps the table paused.
         regime: what was asked when the table was read the last time, and has to wait.
         too_large: why it is not partitioned as configured; the answer takes another start.
         is_dividing: a new partitioning was begun and is not known to have ended: it failed, or the reply was lost.
     """
 
+    hold: Hold | None = None
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
     too_large: Exceeded | None = None

@@ -47,7 +47,7 @@ def progress_of(name: TargetName, lineage: Lineage) -> Progress | None:
             return parse_progress(item.marker)
     raise UnfitTarget(
         f"Cannot tell what {name} holds: the commits that say so have expired",
-        "bring one of them back from a backup, or drop the table to have it built anew, and start the job again",
+        "bring one of them back from a backup, or drop it to have it built anew, and `cdc-sync resume` the table",
     )
 
 

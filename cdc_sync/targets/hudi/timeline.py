@@ -103,7 +103,7 @@ class HudiTimeline:
         raise UnfitTarget(
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted",
-            "give the table another target, or drop it to have it built anew, and start the job again",
+            "drop it to have it built anew and `cdc-sync resume` the table, or give the table another target",
         )
 
     def stamps(self) -> Iterator[tuple[str, Stamp | None]]:

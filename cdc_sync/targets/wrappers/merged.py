@@ -313,7 +313,7 @@ class MergedTarget:
         if state.union is None:
             raise UnfitTarget(
                 f"Cannot merge {self._table} into {name}: the table exists and is not shared by several source tables",
-                "route it elsewhere or move the table away, and start the job again",
+                "move the table away and `cdc-sync resume` this one, or route it elsewhere",
             )
         union = parse_union(state.union)
         if union.source.name != self._shared.source_column:

@@ -1,0 +1,12 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ConfigPath = Annotated[str, typer.Argument(metavar="CONFIG", help="The pipeline's YAML file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log JSON lines on stderr.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
+TableName = Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)]
