@@ -101,12 +101,14 @@ class CannotPass(CdcSyncError):
     """What trying again does not fix: the source table pauses.
 
     Args:
+        code: the cause, as `core.model.codes` has it.
         message: what is wrong.
         remedy: what lets the table go on.
     """
 
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, code: str, message: str, remedy: str) -> None:
         super().__init__(f"{message}; {remedy}")
+        self.code = code
         self.reason = message
         self.remedy = remedy
 

@@ -188,7 +188,9 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             continue
         if line.reason is not None:
             at = f" at {line.paused_at}" if line.paused_at else ""
-            yield f"{line.table} is {line.state}{at}: {line.reason}" + (f"; {line.remedy}" if line.remedy else "")
+            code = f" ({line.code})" if line.code else ""
+            remedy = f"; {line.remedy}" if line.remedy else ""
+            yield f"{line.table} is {line.state}{code}{at}: {line.reason}{remedy}"
         for mark in line.needs_resync:
             yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:

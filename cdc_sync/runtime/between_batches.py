@@ -7,6 +7,7 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.core.migration.names import held_target
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.stops import Pause
@@ -102,6 +103,7 @@ def _why_detached(actor: TableActor) -> Wait | Pause:
     if former is not None and actor.target.state(former) is not None:
         return Wait(text=f"the table was {origin} before, and its target has yet to be renamed", table=origin)
     return Pause(
+        code=Code.ABSENT,
         reason=f"the target, which was that of {origin} before, is not there",
         remedy=f"bring it back as {actor.route.target} and `cdc-sync resume` the table, or snapshot it anew",
     )

@@ -14,6 +14,7 @@ from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTabl
 from cdc_sync.core.migration.operator_requests import Unconverted, UnconvertedValue
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.end_of_table import begun_behind
@@ -154,7 +155,9 @@ class Executor:
         try:
             target.migrate(name, step.steps, step.progress, said)
         except ShareRefused as refused:
-            return state.stopped(Pause(reason=refused.reason, remedy=refused.remedy, at=str(head.kafka)))
+            return state.stopped(
+                Pause(code=Code.SHARED, reason=refused.reason, remedy=refused.remedy, at=str(head.kafka))
+            )
         get_logger().info("target migrated", table=str(state.table), version=head.number)
         return fold.migrated(state, step, target.state(name))
 

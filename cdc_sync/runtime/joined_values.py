@@ -21,6 +21,7 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import JoinValues, Migration
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.merge_columns import since
@@ -92,6 +93,7 @@ class Joining:
         """Refuse if an event may have found another row than its own, or none."""
         if self.route.policy.missing_rows != "pause":
             return Refused(
+                code=Code.JOIN,
                 reason="the table has no key, and deletes of rows that were not found were passed over "
                 "(policy.missing_rows: insert), so its rows are not known to be the source's",
                 remedy=_AGAIN,
@@ -99,6 +101,7 @@ class Joining:
         newer = (since(self.history, id_).schema.column(id_) for id_ in self.step.joined)
         if any(column.initial is not None for column in newer):
             return Refused(
+                code=Code.JOIN,
                 reason="the table has no key, and existing rows were given a default in the newer column: a row with "
                 "that value may have been taken for another one since",
                 remedy=_AGAIN,
@@ -109,11 +112,15 @@ class Joining:
         """Return where the events since a version are, in every partition, up to what the target contains."""
         if len(self.progress.offsets) != 1:
             names = " and ".join(sorted(self.progress.offsets))
-            return Refused(reason=f"the table's events come from several topics, {names}", remedy=_AGAIN)
+            return Refused(
+                code=Code.JOIN, reason=f"the table's events come from several topics, {names}", remedy=_AGAIN
+            )
         ((topic, ends),) = self.progress.offsets.items()
         if topic != begins.kafka.topic:
             return Refused(
-                reason=f"version {begins.number} was first seen in another topic, {begins.kafka.topic}", remedy=_AGAIN
+                code=Code.JOIN,
+                reason=f"version {begins.number} was first seen in another topic, {begins.kafka.topic}",
+                remedy=_AGAIN,
             )
         beginnings = self.context.kafka.beginnings([topic]).get(topic, {})
         whole = tuple(
@@ -129,6 +136,7 @@ class Joining:
                 start = max(start, truncated.offsets.get(topic, {}).get(item.partition, start))
             if start < item.start:
                 return Refused(
+                    code=Code.JOIN,
                     reason=f"events since version {begins.number} are gone from the topic: {topic}[{item.partition}] "
                     f"begins at offset {item.start}",
                     remedy=_AGAIN,
@@ -163,6 +171,7 @@ class Joining:
         compacted = self._may_be_compacted(ranges[0].topic)
         if compacted and shape is Shape.DECLARED_KEY:
             return Refused(
+                code=Code.JOIN,
                 reason="the topic is compacted, by other keys than the declared one: some events of a row may be gone",
                 remedy=_AGAIN,
             )
@@ -177,7 +186,9 @@ class Joining:
         kept = rows.where(~F.col(DELETED))
         if not kept.where(left_out & (F.lit(compacted) | F.col(FORGOTTEN))).isEmpty():
             why = "the topic is compacted, so an event that had it may be gone" if compacted else "no event has it"
-            return Refused(reason=f"events left the value out because it had not changed, and {why}", remedy=_AGAIN)
+            return Refused(
+                code=Code.JOIN, reason=f"events left the value out because it had not changed, and {why}", remedy=_AGAIN
+            )
         return kept.where(~left_out).select(*wanted)
 
     def _may_be_compacted(self, topic: str) -> bool:
@@ -198,7 +209,7 @@ class Joining:
         known = [learn(self.context, place, digest) for digest, place in sorted(first.items())]
         converters = converters_for(self.history, self.route, known, mine)
         if not converters:
-            return Refused(reason="the events since then cannot be read", remedy=_AGAIN)
+            return Refused(code=Code.JOIN, reason="the events since then cannot be read", remedy=_AGAIN)
         return WritePlan(
             table=self.history.table,
             route=self.route,
@@ -232,6 +243,7 @@ class Joining:
         if found.unlinked:
             place = found.unlinked[0]
             return Refused(
+                code=Code.JOIN,
                 reason=f"an update of a key at {plan.ranges[0].topic}[{place.partition}]@{place.offset} left the value "
                 "out, and the row under the old key is not known",
                 remedy=_AGAIN,
@@ -241,6 +253,7 @@ class Joining:
         state = self._state_before(plan.ranges)
         if state is None:
             return Refused(
+                code=Code.JOIN,
                 reason="updates of keys left the value out, and what the rows held before is no longer kept: the "
                 "target's snapshots from then are expired",
                 remedy=_AGAIN,
@@ -249,6 +262,7 @@ class Joining:
         capabilities = self.route.capabilities
         if any(rewrites(version.changes, capabilities, version.schema) for version in self.history.versions[then:]):
             return Refused(
+                code=Code.JOIN,
                 reason="updates of keys left the value out, and the rows were rewritten since: what they held before "
                 "had other types",
                 remedy=_AGAIN,

@@ -20,6 +20,7 @@ from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.limits import too_long, too_much
 from cdc_sync.core.planning.observation import Observation, Stretch
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.errors import TransientError, WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.kafka import KafkaClient
@@ -97,12 +98,12 @@ def _readable(context: Context, first: Record, stretch: Stretch) -> Sample | Non
     return None
 
 
-def _exceeded(context: Context, table: TableId, known: KnownSchema) -> tuple[str, str] | None:
+def _exceeded(context: Context, table: TableId, known: KnownSchema) -> Refused | None:
     limits = context.config.limits
     found = too_long(table, limits)
     if found is None and known.value_schema is not None:
         found = too_much(known.value_schema, limits)
-    return None if found is None else (found.reason, found.remedy)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

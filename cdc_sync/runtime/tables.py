@@ -11,6 +11,7 @@ from structlog import get_logger
 from cdc_sync.config.routes import route
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, check_routes
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.limits import Window, too_many_tables
 from cdc_sync.core.planning.stops import Pause
@@ -124,8 +125,7 @@ class Tables:
         stop = self._clash(wanted)
         try:
             if stop is None and self._is_new(table) and not self._new.take():
-                said = too_many_tables(self._context.config.limits)
-                stop = Pause(reason=said.reason, remedy=said.remedy)
+                stop = too_many_tables(self._context.config.limits).pause()
             if stop is not None:
                 made.stop(stop)
             else:
@@ -143,4 +143,4 @@ class Tables:
         routes = [sync.route for sync in self._tables.values()]
         clashes = check_routes([*routes, wanted])
         reason = next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
-        return None if reason is None else Pause(reason=reason, remedy=_ONE_TARGET_EACH)
+        return None if reason is None else Pause(code=Code.CLASH, reason=reason, remedy=_ONE_TARGET_EACH)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from structlog import get_logger
 
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
@@ -22,6 +23,7 @@ from cdc_sync.sources.records import Place
 from cdc_sync.spark.observe import Survey
 
 _SHARED = Pause(
+    code=Code.TOPIC_SHARED,
     reason="flattened events of several tables share this topic, and a delete does not say whose it is",
     remedy="give each table a topic of its own, or do not flatten the events",
 )

@@ -35,6 +35,7 @@ PAUSED = TableStatus(
     target="inv.orders",
     state="paused",
     version=3,
+    code="unproven-change",
     reason="column qty vanished and quantity appeared",
     remedy="declare the rename",
     offsets={"shop.inv.orders": {0: 1}},
@@ -109,7 +110,8 @@ def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
         "table target state for version lag behind not applied",
         "shop.inv.customers inv.customers running - 1 unknown unknown -",
         "shop.inv.orders inv.orders paused - 3 unknown unknown 2 quarantined",
-        "shop.inv.orders is paused at shop.inv.orders[0]@41: column qty vanished and quantity appeared; declare the "
+        "shop.inv.orders is paused (unproven-change) at shop.inv.orders[0]@41: column qty vanished and quantity "
+        "appeared; declare the "
         "rename",
         "shop.inv.orders: column 'created' needs resync since version 2: not known",
         "shop.inv.orders: warning: NULL may have arrived as the default",
@@ -170,6 +172,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "table": "shop.inv.orders",
         "target": "inv.orders",
         "state": "paused",
+        "code": "unproven-change",
         "since": None,
         "written_at": None,
         "event_at": None,

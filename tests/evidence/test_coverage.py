@@ -96,7 +96,7 @@ def test_a_table_that_waits_for_proof_says_which_evidence_there_is() -> None:
     for text, found in told.items():
         refusal = observations.plan(route, coverage=found).refusal
         assert refusal is not None
-        assert refusal.remedy.endswith(f"; {text}")
+        assert refusal.why.remedy.endswith(f"; {text}")
 
 
 def test_triggers_that_are_gone_are_a_gap_of_every_table() -> None:

@@ -12,6 +12,7 @@ import pytest
 from cdc_sync.core.migration.operator_requests import Rollback
 from cdc_sync.core.migration.routes import Decision
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
@@ -174,7 +175,7 @@ def paused(pipeline: Pipeline) -> SyncJob:
     job = SyncJob(pipeline.context)
     table = job.tables.add(BAD, topics=("t",))
     assert table is not None
-    table.stop(Pause(reason="two columns may be one", remedy="decide"))
+    table.stop(Pause(code=Code.UNPROVEN, reason="two columns may be one", remedy="decide"))
     pipeline.context.state.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
     return job
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdc_sync.core.migration.operator_requests import Hold
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.questions import RoomFor
@@ -20,7 +21,7 @@ from tests.faults.edges import Pipeline
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))
 HOLD = Hold(table=BAD, by="ann@web-1", at="2026-01-02T03:04:05Z", why="the disk is full")
-UNSURE = Pause(reason="two columns may be one", remedy="decide")
+UNSURE = Pause(code=Code.UNPROVEN, reason="two columns may be one", remedy="decide")
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def _stop(plan: TablePlan) -> str:
         return "stopped to wait"
     if plan.refusal is None:
         return ""
-    reason = plan.refusal.reason
+    reason = plan.refusal.why.reason
     for words, called in _STOPS.items():
         if words in reason:
             return f"stopped by {called}"

@@ -13,12 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdc_sync.core.history.history import History
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.observation import Refusal, Stretch, TablePlan, Waiting
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import Reach
 from cdc_sync.core.table import questions
 from cdc_sync.core.table.advance import decide
@@ -126,7 +126,7 @@ class _Draw:
         policy = replace(ROUTE.policy, truncate=self.random.choice(["apply", "ignore", "pause"]))
         return TableState(
             route=replace(ROUTE, policy=policy, append=self.flag(0.2)),
-            stop=Pause(reason="r", remedy="m") if self.flag(0.1) else None,
+            stop=Pause(code=Code.UNPROVEN, reason="r", remedy="m") if self.flag(0.1) else None,
             failure=Failure(text="f") if self.flag(0.2) else None,
             wait=Wait(text="w") if self.flag(0.2) else None,
             is_read=True,
@@ -162,7 +162,7 @@ class _Draw:
                 return self.plan(state)
             case RoomFor(versions=wanted):
                 granted = wanted if self.flag(0.8) else self.random.randrange(wanted)
-                return granted, None if granted == wanted else Exceeded(reason="many", remedy="m")
+                return granted, None if granted == wanted else Refused(code=Code.UNPROVEN, reason="many", remedy="m")
             case TargetNow():
                 return None
             case HasAllEvents():
@@ -179,7 +179,7 @@ class _Draw:
             case Fingerprints(digests=digests):
                 return dict.fromkeys(digests, "f")
             case RestBefore():
-                return Rest(stop=Pause(reason="gone", remedy="m")) if self.flag(0.3) else Rest()
+                return Rest(stop=Pause(code=Code.UNPROVEN, reason="gone", remedy="m")) if self.flag(0.3) else Rest()
             case _:
                 raise AssertionError(question)
 
@@ -192,7 +192,10 @@ class _Draw:
         at, kafka = last.position, self.kafka()
         if self.flag():
             return TablePlan(versions=following, waiting=Waiting(reason="w", position=at, kafka=kafka))
-        return TablePlan(versions=following, refusal=Refusal(reason="r", remedy="m", position=at, kafka=kafka))
+        return TablePlan(
+            versions=following,
+            refusal=Refusal(why=Refused(code=Code.UNPROVEN, reason="r", remedy="m"), position=at, kafka=kafka),
+        )
 
 
 @law

@@ -117,7 +117,7 @@ def test_the_operator_may_want_to_be_asked() -> None:
     assert numbers(plan) == ["seen"]
     assert plan.refusal is not None
     assert (plan.refusal.position, plan.refusal.kafka) == (course.dropped_at, _TOLD)
-    assert plan.refusal.reason == "the source table was dropped (drop table t), and policy.drop_table is pause"
+    assert plan.refusal.why.reason == "the source table was dropped (drop table t), and policy.drop_table is pause"
 
 
 @pytest.mark.parametrize("answer", ["keep", "drop", "archive"])
@@ -169,7 +169,7 @@ def test_a_name_that_another_table_took_does_not_cost_the_target(answer: str) ->
         plan = course.plan(answer)
         assert numbers(plan) == ["seen"]
         assert plan.refusal is not None
-        assert "was not created under it" in plan.refusal.reason
+        assert "was not created under it" in plan.refusal.why.reason
 
 
 @pytest.mark.parametrize("answer", ["drop", "archive"])
@@ -203,7 +203,7 @@ def test_a_new_table_that_is_to_be_asked_about_stops_there() -> None:
 
     assert numbers(plan) == ["seen", "drop"]
     assert plan.refusal is not None
-    assert plan.refusal.reason.startswith("the source table was dropped and created again")
+    assert plan.refusal.why.reason.startswith("the source table was dropped and created again")
 
 
 def test_a_changelog_gets_a_new_table_too() -> None:

@@ -88,7 +88,7 @@ def test_made_a_plain_column_later_it_is_the_same_one() -> None:
     marks = [item.subject for version in plan.versions for item in version.evidence if item.kind == NEEDS_RESYNC]
     assert marks == ["b"], "nobody told of the values that it had meanwhile"
     assert asked is not None, "without evidence it may be another one of that name"
-    assert "'b'" in asked.reason
+    assert "'b'" in asked.why.reason
 
 
 def test_a_snapshot_that_shows_it_again_brings_its_values() -> None:

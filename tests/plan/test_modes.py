@@ -117,7 +117,7 @@ def _behind(table: Table) -> list[Observation]:
 
 def outcome(plan: TablePlan) -> str:
     if plan.refusal is not None:
-        return f"pauses: {plan.refusal.reason}"
+        return f"pauses: {plan.refusal.why.reason}"
     before = {item.name: item.type for item in plan.versions[0].schema.columns}
     return " ".join(
         f"({item.name})" if item.retired else item.name + _other(before.get(item.name, before["a"]), item.type)
@@ -165,7 +165,7 @@ def test_what_may_be_a_rename_is_not_ignored() -> None:
     plan = table.plan(route("ignore"))
 
     assert plan.refusal is not None
-    assert plan.refusal.reason.startswith("column 'y' is new or another one's new name")
+    assert plan.refusal.why.reason.startswith("column 'y' is new or another one's new name")
 
 
 def test_a_declared_drop_is_wanted_whatever_the_mode() -> None:

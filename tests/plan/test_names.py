@@ -27,8 +27,8 @@ def test_hostile_names_are_recorded_as_the_source_has_them(names: tuple[str, ...
 def test_two_names_that_are_one_in_the_target_are_refused() -> None:
     plan = with_columns("_file", "_x005F_file")
     assert plan.refusal is not None
-    assert plan.refusal.reason == "the names '_file' and '_x005F_file' are both '_x005F_file' in the target"
-    assert plan.refusal.remedy == "rename one of them at the source"
+    assert plan.refusal.why.reason == "the names '_file' and '_x005F_file' are both '_x005F_file' in the target"
+    assert plan.refusal.why.remedy == "rename one of them at the source"
 
 
 def test_a_reason_about_thousands_of_columns_can_still_be_read() -> None:
@@ -43,4 +43,4 @@ def test_a_reason_about_thousands_of_columns_can_still_be_read() -> None:
     table.row()
     refusal = table.plan().refusal
     assert refusal is not None
-    assert len(refusal.reason) < 5_000
+    assert len(refusal.why.reason) < 5_000

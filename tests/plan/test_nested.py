@@ -38,7 +38,7 @@ def changed(*members: ConnectSchema, before: tuple[ConnectSchema, ...] = (SKU, Q
 
 def outcome(plan: TablePlan) -> str:
     if plan.refusal is not None:
-        return f"pauses: {plan.refusal.reason}"
+        return f"pauses: {plan.refusal.why.reason}"
     return ", ".join(
         f"({item.name})" if item.retired else type_text(item.type).removeprefix("ARRAY<STRUCT<").removesuffix(">>")
         for item in plan.versions[-1].schema.columns[1:]
@@ -144,7 +144,7 @@ def test_what_may_be_a_rename_is_told_or_asked_about() -> None:
     )
     asked = table.plan(replace(ROUTE, policy=Policy(unproven_rename="pause"))).refusal
     assert asked is not None
-    assert asked.reason == (
+    assert asked.why.reason == (
         "it cannot be proven what happened to members: 'lines.element.qty' is gone and 'lines.element.quantity' is new"
     )
 

@@ -11,9 +11,11 @@ from cdc_sync.core.debezium.connect import ConnectSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Decision
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.column_mappings import with_declared_key
 from cdc_sync.core.planning.observation import Observation, Refusal, TablePlan
 from cdc_sync.core.planning.plan import plan_table
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnDefault, UpdateColumnType
 from cdc_sync.core.schema.policy import Policy
 from cdc_sync.testing import BOOLEAN, INT16, INT32, INT64, TEXT, array, column, decimal, struct
@@ -99,7 +101,7 @@ class TestVersions:
     def test_or_the_table_pauses_before_it(self) -> None:
         t = Table()
         t.add_column(column("n", INT32, optional=False, default=7), initial=7)
-        assert "nothing tells what it was added with" in refusal(t.row().plan(STRICT)).reason
+        assert "nothing tells what it was added with" in refusal(t.row().plan(STRICT)).why.reason
         assert t.plan(replace(STRICT, initials={"n": 7})).refusal is None
 
     @pytest.mark.parametrize("policy", ["mark", "trust"])
@@ -189,22 +191,22 @@ class TestWhatIsNotProven:
 
     def test_or_the_table_pauses_and_the_explanations_are_named(self) -> None:
         stop = refusal(self.renamed_last().plan(PAUSE))
-        assert "'z' vanished, 'y' appeared" in stop.reason
-        assert "'z' was renamed to 'y'" in stop.reason
-        assert "'z' was dropped, 'y' was added" in stop.reason
-        assert "--rename z=y" in stop.remedy
+        assert "'z' vanished, 'y' appeared" in stop.why.reason
+        assert "'z' was renamed to 'y'" in stop.why.reason
+        assert "'z' was dropped, 'y' was added" in stop.why.reason
+        assert "--rename z=y" in stop.why.remedy
 
     def test_names_that_changed_places_pause_whatever_the_policy(self) -> None:
         t = Table()
         for old, new in (("a", "tmp"), ("z", "a"), ("tmp", "z")):
             t.rename_column(old, new)
-        assert "never reorders" in refusal(t.row().plan()).reason
+        assert "never reorders" in refusal(t.row().plan()).why.reason
 
     def test_a_name_of_a_kept_column_cannot_come_back_until_its_drop_is_declared(self) -> None:
         t = self.renamed_last()
         t.add_column(column("z", TEXT))
         t.row()
-        assert "'z'" in refusal(t.plan()).reason
+        assert "'z'" in refusal(t.plan()).why.reason
         plan = t.plan(replace(ROUTE, drops=frozenset({"z"}), renames={}))
         assert plan.refusal is None
 
@@ -256,8 +258,8 @@ class TestRefusals:
         t.add_column(column("n", INT32, optional=False, default=0), initial=3)
         t.row(n=4)
         stop = refusal(t.plan(STRICT))
-        assert "existing rows hold in the new column 'n'" in stop.reason
-        assert "initial_values: {n: <value>}" in stop.remedy
+        assert "existing rows hold in the new column 'n'" in stop.why.reason
+        assert "initial_values: {n: <value>}" in stop.why.remedy
         plan = t.plan(replace(ROUTE, initials={"n": 3}))
         assert changes(plan) == ["+n=3"]
         assert "existing rows read 3, declared" in [item.text for item in plan.versions[1].evidence]
@@ -300,13 +302,13 @@ class TestRefusals:
     def test_not_null_without_a_default_pauses(self) -> None:
         t = Table()
         t.add_column(column("n", INT32, optional=False), initial=1)
-        assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan(STRICT)).reason
+        assert "accepts no NULL and has no default" in refusal(t.row(n=2).plan(STRICT)).why.reason
 
     def test_a_default_that_arrives_cut_off_is_not_copied(self) -> None:
         t = Table()
         t.add_column(column("n", TEXT, optional=False, default="it"), initial="it's new")
         stopped = refusal(t.row(n="it's new").plan(STRICT))
-        assert "what existing rows hold in the new column 'n' is not known" in stopped.reason
+        assert "what existing rows hold in the new column 'n' is not known" in stopped.why.reason
 
     def test_a_key_column_that_changes_pauses_where_a_topic_has_several_partitions(self) -> None:
         t = Table()
@@ -314,14 +316,16 @@ class TestRefusals:
         events = t.row().events()
         assert changes(t.plan()) == ["id->key"]
         several = [observation(event, partitions=2) for event in events]
-        assert "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
+        assert (
+            "rows of one key now come in two of them" in refusal(plan_table(None, several, ROUTE, ICEBERG)).why.reason
+        )
 
     def test_an_incompatible_type_pauses_and_names_both(self) -> None:
         t = Table()
         t.alter_column("a", lambda _: column("a", TEXT))
         found = refusal(t.row().plan(STRICT))
-        assert found.reason == "column 'a' changed from INT to STRING, which iceberg cannot do in place"
-        assert found.remedy.endswith("or set policy.incompatible_types: rewrite for the table")
+        assert found.why.reason == "column 'a' changed from INT to STRING, which iceberg cannot do in place"
+        assert found.why.remedy.endswith("or set policy.incompatible_types: rewrite for the table")
 
     def test_a_type_without_a_conversion_stands_beside_the_old_column(self) -> None:
         t = Table()
@@ -355,7 +359,7 @@ class TestRefusals:
         t = Table(column("id", TEXT, optional=False), column("a", INT32))
         t.alter_column("id", lambda _: column("id", INT32, optional=False))
         found = refusal(t.row(id=7).plan())
-        assert found.reason.endswith("which iceberg cannot do in place, and rows are found by it")
+        assert found.why.reason.endswith("which iceberg cannot do in place, and rows are found by it")
 
     def test_what_comes_before_the_refused_change_is_planned(self) -> None:
         t = Table()
@@ -373,7 +377,7 @@ class TestRefusals:
         assert t.plan().refusal is None
         assert t.history().head.schema.primary_key == (1, 2)
         several = [observation(event, partitions=2) for event in t.events()]
-        found = refusal(plan_table(None, several, ROUTE, ICEBERG)).reason
+        found = refusal(plan_table(None, several, ROUTE, ICEBERG)).why.reason
         assert found.startswith("the key changed from (id) to (id, a), and the topic has 2 partitions: ")
         changelog = plan_table(None, several, replace(ROUTE, append=True), ICEBERG)
         assert changelog.refusal is None
@@ -389,15 +393,15 @@ class TestRefusals:
         )
         t = Table(column("id", INT32), text_map, key=())
         stop = refusal(t.plan())
-        assert "cannot be told apart by column 'm'" in stop.reason
-        assert "`key` or `mode: append`" in stop.remedy
+        assert "cannot be told apart by column 'm'" in stop.why.reason
+        assert "`key` or `mode: append`" in stop.why.remedy
         assert t.plan(replace(ROUTE, append=True)).refusal is None
 
     def test_a_table_whose_keys_carry_no_schema_is_refused(self) -> None:
         (event,) = Table(column("id", INT32), key=()).events()
         stop = refusal(plan_table(None, [observation(event, opaque_key=True)], ROUTE, ICEBERG))
-        assert "carry no schema" in stop.reason
-        assert "schemas.enable=true" in stop.remedy
+        assert "carry no schema" in stop.why.reason
+        assert "schemas.enable=true" in stop.why.remedy
 
     @pytest.mark.parametrize(
         ("record_key", "declared", "reason"),
@@ -427,11 +431,11 @@ class TestRefusals:
             assert found is None
         else:
             assert found is not None
-            assert found.reason == (
+            assert found.why.reason == (
                 f"{reason}, and the topic has 3 partitions: a row's events come in any of them, in no order"
             )
-            assert "one partition" in found.remedy
-            assert "message.key.columns" in found.remedy
+            assert "one partition" in found.why.remedy
+            assert "message.key.columns" in found.why.remedy
 
     @pytest.mark.parametrize("at_once", [True, False])
     def test_another_record_key_below_a_declared_one_pauses_only_where_a_topic_has_several_partitions(
@@ -454,7 +458,7 @@ class TestRefusals:
 
         assert plan(1).refusal is None
         stop = refusal(plan(2))
-        assert (stop.kafka.offset, stop.reason) == (
+        assert (stop.kafka.offset, stop.why.reason) == (
             1,
             "the record key changed from (id) to (a), and the topic has 2 partitions: rows of one key now come in two "
             "of them, in no order",
@@ -467,29 +471,29 @@ class TestRefusals:
             schema = with_declared_key(event.known.schema, route)
             seen = observation(event, schema=schema, opaque_key=True, partitions=2)
             stop = refusal(plan_table(None, [seen], route, ICEBERG))
-            assert "carry no schema" in stop.reason
-            assert "schemas.enable=true" in stop.remedy
-            assert "declare `key`" not in stop.remedy
+            assert "carry no schema" in stop.why.reason
+            assert "schemas.enable=true" in stop.why.remedy
+            assert "declare `key`" not in stop.why.remedy
 
     def test_a_key_that_is_no_column_is_refused(self) -> None:
         (event,) = Table().events()
         assert event.known.schema is not None
         seen = observation(event, schema=replace(event.known.schema, key=("gone",)))
-        assert "key column 'gone' is not a column" in refusal(plan_table(None, [seen], ROUTE, ICEBERG)).reason
+        assert "key column 'gone' is not a column" in refusal(plan_table(None, [seen], ROUTE, ICEBERG)).why.reason
 
     def test_a_schema_beyond_the_limits_is_refused(self) -> None:
         (event,) = Table().events()
-        stop = refusal(plan_table(None, [observation(event, exceeded=("too much", "raise it"))], ROUTE, ICEBERG))
-        assert (stop.reason, stop.remedy) == ("too much", "raise it")
+        why = Refused(code=Code.SCHEMA_SIZE, reason="too much", remedy="raise it")
+        assert refusal(plan_table(None, [observation(event, exceeded=why)], ROUTE, ICEBERG)).why == why
 
     @pytest.mark.parametrize("name", ["__cdc_sync_x", ""])
     def test_names_the_target_cannot_hold_are_refused(self, name: str) -> None:
         t = Table(column("id", INT32, optional=False), column(name, INT32))
-        assert f"column name {name!r} cannot be used" in refusal(t.plan()).reason
+        assert f"column name {name!r} cannot be used" in refusal(t.plan()).why.reason
 
     def test_a_type_that_is_not_read_is_refused(self) -> None:
         t = Table(column("id", INT32, optional=False), column("n", struct("x.Y")))
-        assert "column 'n' is a" in refusal(t.plan()).reason
+        assert "column 'n' is a" in refusal(t.plan()).why.reason
 
     def test_a_truncate_says_nothing_of_columns(self) -> None:
         t = Table()

@@ -37,7 +37,7 @@ def test_what_was_written_behind_it_stops_the_table() -> None:
     assert stopped.versions == plan.versions[:1]
     assert stopped.refusal is not None
     assert stopped.refusal.kafka == plan.versions[1].kafka
-    assert "told too late" in stopped.refusal.reason
+    assert "told too late" in stopped.refusal.why.reason
 
 
 def test_what_no_table_was_made_anew_for_is_never_too_late() -> None:

@@ -101,13 +101,13 @@ def refusal(plan: TablePlan) -> Refusal:
 
 def ways(stop: Refusal, route: Route, history: History) -> Iterator[Route]:
     """Do each of the things that a remedy names, one by one."""
-    for found in _COMMAND.finditer(stop.remedy):
+    for found in _COMMAND.finditer(stop.why.remedy):
         assert found["table"] == str(route.table)
         for said in _filled(found["said"], stop):
             yield replace(route, decisions=_decided(said, history, str(stop.kafka)))
-    for name, value in _SETTING.findall(stop.remedy):
+    for name, value in _SETTING.findall(stop.why.remedy):
         yield replace(route, policy=replace(route.policy, **{name: value}))
-    for name in _INITIAL.findall(stop.remedy):
+    for name in _INITIAL.findall(stop.why.remedy):
         yield replace(route, initials={name: 7})
 
 
@@ -115,7 +115,7 @@ def _filled(said: str, stop: Refusal) -> Iterator[str]:
     if "NAME" not in said:
         yield said
         return
-    (names,) = re.findall(r"added again, (.*?);", stop.remedy)
+    (names,) = re.findall(r"added again, (.*?);", stop.why.remedy)
     yield said.replace("NAME", names.split(" or ")[0])
 
 
@@ -139,9 +139,9 @@ def test_each_thing_that_it_names_lets_the_table_go_on(build: Callable[[], Table
 
     tried = list(ways(stop, route, History(table=table.id, versions=plan.versions)))
 
-    assert len(tried) == number, stop.remedy
+    assert len(tried) == number, stop.why.remedy
     for other in tried:
-        assert table.plan(other).refusal is None, (stop.remedy, other)
+        assert table.plan(other).refusal is None, (stop.why.remedy, other)
 
 
 def test_a_name_with_a_blank_can_be_pasted_into_a_shell() -> None:
@@ -156,7 +156,7 @@ def test_a_name_with_a_blank_can_be_pasted_into_a_shell() -> None:
 
 
 def test_a_remedy_that_is_in_force_already_is_not_named() -> None:
-    assert "unproven_rename" not in refusal(added_again_between_two_events().plan()).remedy
+    assert "unproven_rename" not in refusal(added_again_between_two_events().plan()).why.remedy
     kept = Table()
     kept.alter_column("a", lambda _: column("a", array(TEXT)), convert=lambda _: None)
     assert kept.row().plan().refusal is None

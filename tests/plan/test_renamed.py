@@ -140,7 +140,7 @@ def test_a_target_stays_unless_it_is_wanted_otherwise() -> None:
     assert no_names.versions == ()
     asked = course.plan(T, "pause")
     assert asked.refusal is not None
-    assert asked.refusal.reason.endswith("and policy.rename_table is pause")
+    assert asked.refusal.why.reason.endswith("and policy.rename_table is pause")
     assert [version.dropped for version in asked.versions] == [None]
 
 

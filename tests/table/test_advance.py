@@ -12,11 +12,12 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.capabilities import HUDI, PARQUET
 from cdc_sync.core.migration.operator_requests import Unconverted
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.observation import Refusal, TablePlan, Waiting
 from cdc_sync.core.planning.resync import Resync
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.changes import AddColumn, ChangePrimaryKey, UpdateColumnType
 from cdc_sync.core.schema.evolve import apply_all
 from cdc_sync.core.schema.internal import Column
@@ -59,10 +60,10 @@ class TestRecording:
     def test_there_is_room_for_so_many_versions_an_hour(self) -> None:
         first, second, third = versions()
         plan = TablePlan(versions=(second, third))
-        said = Exceeded(reason="too often", remedy="look")
+        said = Refused(code=Code.UNPROVEN, reason="too often", remedy="look")
         step = decided(decide, state(1), Seen(), {PlanOf: plan, RoomFor: (1, said)})
         assert step.versions == (second,)
-        assert (step.stop.reason, step.stop.kafka) == ("too often", third.kafka)
+        assert (step.stop.why.reason, step.stop.kafka) == ("too often", third.kafka)
         assert first.number == 1
 
     def test_a_large_target_is_not_rewritten_without_asking(self) -> None:
@@ -72,7 +73,7 @@ class TestRecording:
         found = TargetState(version=3, progress=None, rows=4, size=11)
         step = decided(decide, state(3, route=route), Seen(), {**answers, TargetNow: found})
         assert step.versions == ()
-        assert "policy.rewrite_limit is 10" in step.stop.reason
+        assert "policy.rewrite_limit is 10" in step.stop.why.reason
         for small in (replace(found, size=10), None):
             assert decided(decide, state(3, route=route), Seen(), {**answers, TargetNow: small}).versions == (version,)
         nothing_there = state(3, stamped=0, route=route)
@@ -80,7 +81,7 @@ class TestRecording:
 
     def test_a_replay_records_all_that_is_planned_and_touches_no_target(self) -> None:
         ends = end(history(3), "drop")
-        refusal = Refusal(reason="r", remedy="m", position=at(60), kafka=AT)
+        refusal = Refusal(why=Refused(code=Code.UNPROVEN, reason="r", remedy="m"), position=at(60), kafka=AT)
         plan = TablePlan(versions=(ends,), refusal=refusal, warnings=("w",))
         seen = Seen(replaying=True)
         step = decided(decide, state(3), seen, {PlanOf: plan})

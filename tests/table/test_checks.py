@@ -9,6 +9,7 @@ import pytest
 
 from cdc_sync.core.lineage.audit import Joined, Split
 from cdc_sync.core.lineage.column_log import Unlogged, Unread
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.table.checks import audited, begun_anew, failed, lacks_offsets, of_another_topic
 from cdc_sync.core.table.state import Cursor, Failure
@@ -109,9 +110,9 @@ def test_rows_that_were_changed_without_an_event_mark_the_table_once() -> None:
 
 def test_what_fails_is_tried_again_and_what_cannot_pass_stops() -> None:
     known = failed(state(), TargetError("disk full"))
-    assert (known.failure, known.stop) == (Failure(text="disk full"), None)
+    assert (known.failure, known.stop) == (Failure(text="disk full", code=Code.TARGET), None)
     assert failed(state(), ValueError("odd")).failure == Failure(text="ValueError: odd")
-    stop = failed(state(), UnfitTarget("not ours", "move it")).stop
+    stop = failed(state(), UnfitTarget(Code.NOT_OURS, "not ours", "move it")).stop
     assert stop is not None
     assert (stop.reason, stop.remedy) == ("not ours", "move it")
 

@@ -9,6 +9,7 @@ import pytest
 
 from cdc_sync.core.migration.capabilities import HUDI, PARQUET
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.table import fold
@@ -65,7 +66,7 @@ def test_an_attempt_that_failed_is_ended_where_the_reply_alone_was_lost() -> Non
     [
         state(),
         wanting(None),
-        replace(wanting(), stop=Pause(reason="r", remedy="m")),
+        replace(wanting(), stop=Pause(code=Code.UNPROVEN, reason="r", remedy="m")),
         replace(wanting(), wait=Wait(text="w")),
         replace(wanting(), failure=Failure(text="f")),
         replace(wanting(), history=None),

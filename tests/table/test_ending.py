@@ -10,6 +10,7 @@ import pytest
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import HUDI
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.observation import TablePlan
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table import fold
@@ -55,7 +56,7 @@ def test_what_was_in_the_topics_before_an_end_is_read_first() -> None:
 
 
 def test_a_rest_that_cannot_be_read_stops_the_table() -> None:
-    stop = Pause(reason="gone", remedy="snapshot")
+    stop = Pause(code=Code.UNPROVEN, reason="gone", remedy="snapshot")
     assert at_end(end(history(3), "drop"), {RestBefore: Rest(stop=stop)}) == Settled(state=state(3, stop=stop))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cdc_sync.core.history.history import History
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.merge_columns import find_join
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table import fold
@@ -83,7 +84,7 @@ def test_what_forbids_it_is_said_and_the_word_is_forgotten() -> None:
     shared = step(replace(known, route=replace(known.route, merge="origin")), join)
     assert isinstance(shared, ForgetJoin)
     assert shared.why.startswith("rows of other tables are in the target")
-    refused = step(known, join, RefusedJoin=Refused(reason="no state of before", remedy="snapshot"))
+    refused = step(known, join, RefusedJoin=Refused(code=Code.UNPROVEN, reason="no state of before", remedy="snapshot"))
     assert refused == ForgetJoin(join=join, why="no state of before; snapshot")
     reverted = step(known, replace(join, kept=1))
     assert isinstance(reverted, ForgetJoin)

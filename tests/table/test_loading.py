@@ -13,6 +13,7 @@ from cdc_sync.core.migration.capabilities import HUDI, HUDI_ON_READ
 from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.stops import LOGS, Pause
 from cdc_sync.core.planning.table_renames import arrival_of
@@ -127,7 +128,7 @@ class TestRegimes:
         step = take_up(known, loaded(regime=self.ASKED))
         assert isinstance(step, RewriteLayout)
         assert step.steps.version == 3
-        stopped = known.stopped(Pause(reason="r", remedy="m"))
+        stopped = known.stopped(Pause(code=Code.UNPROVEN, reason="r", remedy="m"))
         assert take_up(stopped, loaded(regime=self.ASKED)) == Become(state=known)
 
     @pytest.mark.parametrize(
@@ -207,5 +208,7 @@ def test_what_an_operator_paused_is_stopped_for_that_whatever_else_would_stop_it
     undone = replace(FOUND, version=2)
     known = taken_up(hold=hold, rollback=Rollback(table=ORDERS, version=3), found=undone)
     assert known.requests.hold == hold
-    assert known.stop == Pause(reason="paused by ann", remedy=f"`cdc-sync resume CONFIG {ORDERS}` lets it go on")
+    assert known.stop == Pause(
+        code=Code.PAUSED, reason="paused by ann", remedy=f"`cdc-sync resume CONFIG {ORDERS}` lets it go on"
+    )
     assert taken_up(rollback=Rollback(table=ORDERS, version=3), found=undone).stop != known.stop

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cdc_sync.core.lineage.coverage import Coverage
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.stops import Pause
@@ -15,7 +16,7 @@ from cdc_sync.core.table.state import Cursor, Failure, Journal, Wait
 from cdc_sync.core.table.status import status, told, with_replaced_nulls
 from tests.table.model import RENAMED, TOPIC, end, history, state
 
-STOP = Pause(reason="r", remedy="m", at="t[0]@3")
+STOP = Pause(code=Code.UNPROVEN, reason="r", remedy="m", at="t[0]@3")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import DECIDED, IGNORED, KEPT, UNPROVEN, Alignment, Evidence, Unproven
 from cdc_sync.core.schema.changes import (
@@ -165,6 +166,7 @@ def _asked_inside(column: str, change: UpdateColumnType, policy: Policy) -> Refu
 
 def _asked(what: str, setting: str) -> Refused:
     return Refused(
+        code=Code.POLICY,
         reason=f"{what}, and policy.{setting} is pause",
         remedy=f"set policy.{setting}: apply, for this table or for all, and start the job again",
     )
@@ -182,6 +184,7 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
     doubtful = [seen.columns[index].name for case in alignment.unproven for index in case.appeared]
     if doubtful:
         return Refused(
+            code=Code.NOT_IGNORABLE,
             reason=f"column {doubtful[0]!r} is new or another one's new name, so it cannot be ignored without losing "
             "values, perhaps of a column that is wanted",
             remedy="say what happened: `cdc-sync decide` with --rename OLD=NEW, or with --drop of the old one; or set "
@@ -191,6 +194,7 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
     in_key = [name for name in names if name in seen.key]
     if in_key:
         return Refused(
+            code=Code.NOT_IGNORABLE,
             reason=f"column {in_key[0]!r} is new and of the key, so it cannot be ignored",
             remedy="set policy.add_column: apply and start the job again",
         )
@@ -284,6 +288,7 @@ def wanted_members(column: str, before: DataType, seen: DataType, policy: Policy
     type_ = found.of((), before, seen)
     if found.doubtful and policy.add_column == "ignore":
         return Refused(
+            code=Code.NOT_IGNORABLE,
             reason=f"member {found.doubtful[0][1]!r} is new or another one's new name, so it cannot be ignored without "
             "losing values, perhaps of a member that is wanted",
             remedy="set policy.add_column: apply and start the job again",
@@ -291,6 +296,7 @@ def wanted_members(column: str, before: DataType, seen: DataType, policy: Policy
     if found.doubtful and policy.unproven_rename == "pause":
         old, new = found.doubtful[0]
         return Refused(
+            code=Code.UNPROVEN,
             reason=f"it cannot be proven what happened to members: {old!r} is gone and {new!r} is new",
             remedy="set policy.unproven_rename: add, which drops the one and adds the other, and start the job again",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cdc_sync.core.history.history import History
 from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.merge_columns import find_join, join_version
 from cdc_sync.core.planning.stops import Refused
@@ -129,6 +130,7 @@ def decide(history: History, words: Words, paused_at: str | None, capabilities: 
 
 
 TOO_LATE = Refused(
+    code=Code.JOIN,
     reason="columns that were taken for one cannot be taken apart afterwards, for the values of the first were "
     "overwritten by those of the second",
     remedy="snapshot the table again into a new target, with the older column declared under `drops` of the table",
@@ -137,6 +139,7 @@ TOO_LATE = Refused(
 
 def _not_kept(name: str, kept: list[str]) -> Refused:
     return Refused(
+        code=Code.JOIN,
         reason=f"{name!r} is none of the columns that are kept although the source lost them "
         f"({', '.join(kept) or 'there are none'})",
         remedy="look at `cdc-sync history`",

@@ -9,6 +9,7 @@ from cdc_sync.core.history.revision import Dropped, Version
 from cdc_sync.core.lineage.drops import ToldDrop
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import dropped_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import Alignment, Evidence
@@ -50,6 +51,7 @@ def end_of_table(
     answer = policy.drop_table
     if answer == "pause":
         return Refused(
+            code=Code.POLICY,
             reason=f"the source table was dropped ({drop.statement}), and policy.drop_table is pause",
             remedy="set policy.drop_table: keep, which leaves the target as it is, or drop or archive, and start the "
             "job again",
@@ -58,6 +60,7 @@ def end_of_table(
         if patient and drop.follower is None:
             return Awaited(reason="rows came after the source table was dropped, and no CREATE TABLE is told yet")
         return Refused(
+            code=Code.AFTER_DROP,
             reason=f"the source table was dropped ({drop.statement}), and what has its name now was not created under "
             "it, so its rows never came, and a target without the old ones would lack them",
             remedy="set policy.drop_table: keep for the table, which goes on with its rows, or snapshot it again",

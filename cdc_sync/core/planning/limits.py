@@ -11,11 +11,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from cdc_sync.core.debezium.connect import ConnectSchema
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.policy import Policy
 
 
@@ -53,18 +54,7 @@ class Limits(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exceeded:
-    """Which limit is exceeded, and what to do; holds nothing of the record, so that records can be counted by it."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}; {self.remedy}"
-
-
-def too_much(schema: ConnectSchema, limits: Limits) -> Exceeded | None:
+def too_much(schema: ConnectSchema, limits: Limits) -> Refused | None:
     """Refuse a value's schema by its row: the struct `after` of an envelope, or the value itself if it has none.
 
     Takes time in proportion to the schema's size, and no more stack for a deep one.
@@ -85,16 +75,17 @@ def too_much(schema: ConnectSchema, limits: Limits) -> Exceeded | None:
     return None
 
 
-def too_long(table: TableId, limits: Limits) -> Exceeded | None:
+def too_long(table: TableId, limits: Limits) -> Refused | None:
     """Refuse a table by the length of its name's parts."""
     if max(len(part) for part in (table.database, table.schema, table.table)) <= limits.max_name_length:
         return None
     return _exceeded("a part of the table's name is longer than", "max_name_length", limits.max_name_length)
 
 
-def too_many_versions(limits: Limits) -> Exceeded:
+def too_many_versions(limits: Limits) -> Refused:
     """Say why a table stops before a new version of its schema."""
-    return Exceeded(
+    return Refused(
+        code=Code.MANY_VERSIONS,
         reason="the table's schema changed more often than limits.max_versions_per_hour = "
         f"{limits.max_versions_per_hour}",
         remedy="find out what keeps changing it (two connectors on one topic?), then `cdc-sync resume` it, or raise "
@@ -102,9 +93,10 @@ def too_many_versions(limits: Limits) -> Exceeded:
     )
 
 
-def too_many_tables(limits: Limits) -> Exceeded:
+def too_many_tables(limits: Limits) -> Refused:
     """Say why a table that was never seen before is not begun."""
-    return Exceeded(
+    return Refused(
+        code=Code.MANY_TABLES,
         reason="more tables came up for the first time than limits.max_new_tables_per_hour = "
         f"{limits.max_new_tables_per_hour}",
         remedy="check that the topics are those you want (kafka.topics, tables), then `cdc-sync resume` it, or raise "
@@ -116,7 +108,7 @@ _REWRITE_RATE = 20 * 1024**2
 """Bytes of data files that two cores rewrite in a second, roughly; only for the estimate."""
 
 
-def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Exceeded | None:
+def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Refused | None:
     """Ask before a large target is rewritten because a column's type changed.
 
     Args:
@@ -125,18 +117,20 @@ def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Exce
     """
     if size <= policy.rewrite_limit:
         return None
-    return Exceeded(
+    return Refused(
+        code=Code.REWRITE,
         reason=f"a column's type changed, for which {_to_be_rewritten(policy, rows, size)}",
         remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or "
         "policy.incompatible_types: side_column, which rewrites nothing",
     )
 
 
-def too_large_to_divide(policy: Policy, *, rows: int | None, size: int) -> Exceeded | None:
+def too_large_to_divide(policy: Policy, *, rows: int | None, size: int) -> Refused | None:
     """Ask before a large target is rewritten because it is to be partitioned in another way; as above."""
     if size <= policy.rewrite_limit:
         return None
-    return Exceeded(
+    return Refused(
+        code=Code.REWRITE,
         reason=f"partition_by says something else, for which {_to_be_rewritten(policy, rows, size)}",
         remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or let partition_by "
         "say what it said",
@@ -152,8 +146,12 @@ def _to_be_rewritten(policy: Policy, rows: int | None, size: int) -> str:
     )
 
 
-def _exceeded(what: str, name: str, value: int) -> Exceeded:
-    return Exceeded(reason=f"{what} limits.{name} = {value}", remedy=f"raise limits.{name} if it is meant to be")
+def _exceeded(what: str, name: str, value: int) -> Refused:
+    return Refused(
+        code=Code.SCHEMA_SIZE,
+        reason=f"{what} limits.{name} = {value}",
+        remedy=f"raise limits.{name} if it is meant to be",
+    )
 
 
 class Window:

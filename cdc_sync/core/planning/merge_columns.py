@@ -15,6 +15,7 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.capabilities import Capabilities, can_change_in_place
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import DECIDED, Alignment, Evidence
 from cdc_sync.core.schema.changes import DropColumn, JoinColumn, RetireColumn, SchemaChange
@@ -39,22 +40,31 @@ def find_join(history: History, old: str, new: str) -> Join | Refused:
     done = _joined_before(history, old, new)
     if done is not None:
         return Refused(
-            reason=f"{old!r} and {new!r} are one column since version {done}", remedy="nothing is to be done"
+            code=Code.JOIN,
+            reason=f"{old!r} and {new!r} are one column since version {done}",
+            remedy="nothing is to be done",
         )
     kept = [
         column for column in head.columns if column.retired and old in (column.name, _live_name(history, column.id))
     ]
     if not kept:
-        return Refused(reason=_why_not_kept(history, old), remedy="name a column that `cdc-sync history` shows as kept")
+        return Refused(
+            code=Code.JOIN,
+            reason=_why_not_kept(history, old),
+            remedy="name a column that `cdc-sync history` shows as kept",
+        )
     if newer is None or newer.retired:
         names = ", ".join(column.name for column in head.live)
-        return Refused(reason=f"{new!r} is no column of the source", remedy=f"name one of these: {names}")
+        return Refused(
+            code=Code.JOIN, reason=f"{new!r} is no column of the source", remedy=f"name one of these: {names}"
+        )
     begins = since(history, newer.id)
     if _is_of_another_name(history, begins):
         return _OF_ANOTHER_NAME
     found = [column for column in kept if _is_kept_since(history, column.id, begins)]
     if not found:
         return Refused(
+            code=Code.JOIN,
             reason=f"{old!r} did not vanish at the change at which {new!r} came, which is version {begins.number}",
             remedy="look at `cdc-sync history`: a rename can only join what one version kept and added",
         )
@@ -67,6 +77,7 @@ def since(history: History, id_: int) -> Version:
 
 
 _OF_ANOTHER_NAME = Refused(
+    code=Code.JOIN,
     reason="the columns were kept when the table had another name, and its events of then are in another topic",
     remedy="leave them as they are, or snapshot the table again into a new target with the rename declared",
 )
@@ -124,7 +135,9 @@ def join_version(history: History, join: Join, capabilities: Capabilities) -> Ve
         kept, joined = head.schema.column(join.kept), head.schema.column(join.joined)
     except SchemaError:
         return Refused(
-            reason=f"{join.old!r} and {join.new!r} are not both there any more", remedy="look at `cdc-sync history`"
+            code=Code.JOIN,
+            reason=f"{join.old!r} and {join.new!r} are not both there any more",
+            remedy="look at `cdc-sync history`",
         )
     refused = _refused(head.schema, kept, joined)
     if refused is None and _is_of_another_name(history, since(history, joined.id)):
@@ -136,6 +149,7 @@ def join_version(history: History, join: Join, capabilities: Capabilities) -> Ve
     # What widens inside a column, or gets other members, cannot be filled from the other one in a statement.
     if not can_change_in_place(capabilities, *types) or (isinstance(types[0], NESTED) and types[0] != types[1]):
         return Refused(
+            code=Code.JOIN,
             reason=f"only columns of one type can be joined, or a narrower one with a wider one: {join.old!r} is a "
             f"{type_text(types[0])}, {join.new!r} a {type_text(types[1])}",
             remedy="leave them as they are, or snapshot the table again into a new target with the rename declared",
@@ -155,10 +169,13 @@ def _refused(schema: InternalSchema, kept: Column, joined: Column) -> Refused | 
     if not kept.retired or joined.retired:
         name = joined.name if joined.retired else kept.name
         return Refused(
-            reason=f"column {name!r} is not what it was when this was said", remedy="look at `cdc-sync history`"
+            code=Code.JOIN,
+            reason=f"column {name!r} is not what it was when this was said",
+            remedy="look at `cdc-sync history`",
         )
     if joined.id in schema.primary_key:
         return Refused(
+            code=Code.JOIN,
             reason=f"column {joined.name!r} is part of the key, by which rows are found",
             remedy="snapshot the table again into a new target with the rename declared",
         )

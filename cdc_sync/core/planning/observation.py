@@ -8,6 +8,7 @@ from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
+from cdc_sync.core.planning.stops import Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class Observation:
         append_only: the source never inserts a column between others.
         partitions: how many partitions the topic has.
         opaque_key: records have keys that cannot be read.
-        exceeded: which of the operator's limits the schema is beyond, and the remedy.
+        exceeded: which of the operator's limits the schema is beyond.
         holds_default: columns whose value in this very event equals their default.
         betrays_default: columns whose value in this very event shows that the default was cut off.
         before_seen_in_stream: events of the schema in effect before were also read from the log, not only by a
@@ -41,7 +42,7 @@ class Observation:
     truncate: bool = False
     partitions: int = 1
     opaque_key: bool = False
-    exceeded: tuple[str, str] | None = None
+    exceeded: Refused | None = None
     holds_default: frozenset[str] = frozenset()
     betrays_default: frozenset[str] = frozenset()
     before_seen_in_stream: bool = False
@@ -73,8 +74,7 @@ class Stretch:
 class Refusal:
     """Why a table cannot go past an event, and what would let it."""
 
-    reason: str
-    remedy: str
+    why: Refused
     position: SourcePosition
     kafka: KafkaPosition
 

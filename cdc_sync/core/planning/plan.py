@@ -24,6 +24,7 @@ from cdc_sync.core.lineage.renames import ToldRename
 from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.names import NameClash, target_names
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.planning.end_of_table import Awaited, end_of_table
 from cdc_sync.core.planning.merge_columns import versions_of_joins
@@ -114,12 +115,12 @@ def plan_table(
         if isinstance(outcome, Version):
             clash = target_names(outcome.schema, capabilities.columns)
             if isinstance(clash, NameClash):
-                outcome = Refused(reason=clash.reason, remedy=clash.remedy)
+                outcome = Refused(code=Code.COLUMN_NAME, reason=clash.reason, remedy=clash.remedy)
             elif route.key is not None:
                 outcome = replace(outcome, record_key=observation.schema.record_key)
         match outcome:
-            case Refused(reason=reason, remedy=remedy):
-                refusal = Refusal(reason=reason, remedy=remedy, position=observation.position, kafka=observation.kafka)
+            case Refused() as why:
+                refusal = Refusal(why=why, position=observation.position, kafka=observation.kafka)
                 return TablePlan(versions=tuple(versions), refusal=refusal, warnings=tuple(warnings))
             case Waits(reason=reason, table=other):
                 waiting = Waiting(reason=reason, position=observation.position, kafka=observation.kafka, table=other)
@@ -161,8 +162,8 @@ def _to_its_end(
         else departure_of(history, told, given.route.policy, patient=given.patient)
     )
     match found:
-        case Refused(reason=reason, remedy=remedy):
-            refusal = Refusal(reason=reason, remedy=remedy, position=told.position, kafka=told.kafka)
+        case Refused() as why:
+            refusal = Refusal(why=why, position=told.position, kafka=told.kafka)
             return TablePlan(versions=(), refusal=refusal), history
         case Awaited(reason=reason):
             waiting = Waiting(reason=reason, position=told.position, kafka=told.kafka)
@@ -209,8 +210,7 @@ def in_time(plan: TablePlan, written: SourcePosition | None) -> TablePlan:
     for place, version in enumerate(plan.versions):
         created = version.position if version.ends_target else version.made_anew
         if created is not None and written is not None and written.kind == created.kind and written >= created:
-            refused = recreated_before()
-            stop = Refusal(reason=refused.reason, remedy=refused.remedy, position=version.position, kafka=version.kafka)
+            stop = Refusal(why=recreated_before(), position=version.position, kafka=version.kafka)
             return replace(plan, versions=plan.versions[:place], refusal=stop, waiting=None)
     return plan
 

@@ -11,6 +11,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.initials import told_initial
 from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.change_policy import Wanted
 from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.stops import Refused
@@ -145,6 +146,7 @@ def initial_values(
         if not isinstance(found, Known) and route.policy.unknown_values == "pause":
             reason = found.reason if isinstance(found, Unknown) else _UNPROVEN
             return Refused(
+                code=Code.INITIAL,
                 reason=f"what existing rows hold in the new column {column.name!r} is not known: {reason}",
                 remedy=f"set initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
             )

@@ -10,6 +10,7 @@ from cdc_sync.core.migration.capabilities import Capabilities, can_compare
 from cdc_sync.core.migration.modes import taken_name
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Observation
 from cdc_sync.core.planning.stops import Refused
@@ -32,13 +33,14 @@ def unreadable(
     """Refuse what no version can be made of: beyond the limits, no way to find rows, unreadable types or names."""
     schema = observation.schema
     if observation.exceeded is not None:
-        return Refused(reason=observation.exceeded[0], remedy=observation.exceeded[1])
+        return observation.exceeded
     unfindable = _unfindable(observation, seen, route)
     if unfindable is not None:
         return unfindable
     missing = [name for name in seen.key if name not in {column.name for column in seen.columns}]
     if missing:
         return Refused(
+            code=Code.KEY,
             reason=f"the key column {missing[0]!r} is not a column of the row",
             remedy="declare other columns as `key` of the table"
             if route.key is not None
@@ -47,17 +49,20 @@ def unreadable(
     for column in schema.columns:
         if isinstance(column.wire, WireUnsupported):
             return Refused(
+                code=Code.COLUMN_TYPE,
                 reason=f"column {column.name!r} is a {column.wire.name}: {column.wire.reason}",
                 remedy="exclude the column in the connector, or change its representation there",
             )
         taken = taken_name(column.name, "append" if route.append else "upsert")
         if taken is not None:
             return Refused(
+                code=Code.COLUMN_NAME,
                 reason=f"the column name {column.name!r} is that of a changelog's own column {taken}",
                 remedy="rename the column at the source, or declare `mode: upsert` for the table",
             )
         if not column.name or column.name.startswith(capabilities.reserved_prefix):
             return Refused(
+                code=Code.COLUMN_NAME,
                 reason=f"the column name {column.name!r} cannot be used in a target",
                 remedy="rename the column at the source",
             )
@@ -75,12 +80,14 @@ def _unfindable(observation: Observation, seen: ObservedSchema, route: Route) ->
     remedy = "declare `key` or `mode: append` for the table"
     if observation.opaque_key:
         return Refused(
+            code=Code.KEY,
             reason="the record keys carry no schema, so it is not known which columns identify a row",
             remedy=f"set key.converter.schemas.enable=true in the connector and snapshot the table again, or {remedy}",
         )
     for column in seen.columns:
         if not can_compare(column.type):
             return Refused(
+                code=Code.KEY,
                 reason=f"the table has no key, and rows cannot be told apart by column {column.name!r}, a "
                 f"{type_text(column.type)}",
                 remedy=f"give it a primary key at the source and snapshot it again, or {remedy}",
@@ -102,17 +109,20 @@ def _unordered(observation: Observation, seen: ObservedSchema) -> Refused | None
     again = "snapshot the table again into a new target; or declare `mode: append` for the table"
     if observation.opaque_key:
         return Refused(
+            code=Code.KEY,
             reason=f"the record keys carry no schema, so it is not known which columns they are of, and {several}",
             remedy=f"set key.converter.schemas.enable=true in the connector or {one}, and {again}",
         )
     routed = "set message.key.columns in the connector (Postgres: with REPLICA IDENTITY FULL)"
     if not record_key:
         return Refused(
+            code=Code.KEY,
             reason=f"the records have no key, and {several}",
             remedy=f"{one} or {routed} to columns that identify a row, and {again}",
         )
     record, declared = ", ".join(record_key), ", ".join(seen.key)
     return Refused(
+        code=Code.KEY,
         reason=f"the record key ({record}) has columns that the declared `key` ({declared}) has not, and {several}",
         remedy=f"{one} or {routed} to columns of the declared `key`, or declare a `key` that has all columns of the "
         f"record key, or none, and {again}",
@@ -152,6 +162,7 @@ def refused_record_key(before: tuple[str, ...] | None, observation: Observation)
 
 def _moved(what: str, observation: Observation) -> Refused:
     return Refused(
+        code=Code.KEY_SPREAD,
         reason=f"{what}, and the topic has {observation.partitions} partitions: rows of one key now come in two "
         "of them, in no order",
         remedy="give the topic one partition and snapshot the table again into a new target",
@@ -166,6 +177,7 @@ def refused_change(changes: tuple[SchemaChange, ...], before: InternalSchema, ta
         match change:
             case AddColumn(column=column) if column.name in kept:
                 return Refused(
+                    code=Code.COLUMN_NAME,
                     reason=f"the new column {column.name!r} has the name of a column that is kept although the "
                     "source no longer has it",
                     remedy=f"{_decide(table, '--drop', column.name)} lets the kept one go, with its data; if it is the "
@@ -194,6 +206,7 @@ def recreated(alignment: Alignment) -> Refused:
     told = (item.text for item in alignment.evidence if item.text.startswith(("added: ", "created ")))
     said = next((f", {text}" for text in told), "")
     return Refused(
+        code=Code.RECREATED,
         reason=_bounded(f"the source table was dropped and created again{said}"),
         remedy="snapshot the new table into a new target; the target follows with policy.recreate: apply, where the "
         "source's own evidence tells of it",
@@ -203,6 +216,7 @@ def recreated(alignment: Alignment) -> Refused:
 def not_created() -> Refused:
     """Refuse a table of the name of one that was dropped, if nothing says that it was created under it."""
     return Refused(
+        code=Code.AFTER_DROP,
         reason="the source table was dropped or renamed, its target is gone, and rows come under its name of a table "
         "that nothing says was created since: it may have rows that never came under this name",
         remedy="snapshot the table again, with another target",
@@ -212,6 +226,7 @@ def not_created() -> Refused:
 def second_snapshot() -> Refused:
     """Refuse a snapshot of the whole table behind the first one."""
     return Refused(
+        code=Code.POLICY,
         reason="a snapshot reads the whole table again (a slot or offsets lost, a connector made anew, an ad-hoc "
         "snapshot), and policy.second_snapshot is pause",
         remedy="set policy.second_snapshot: apply, which lets rows go that it does not show, or mark, which keeps them "
@@ -222,6 +237,7 @@ def second_snapshot() -> Refused:
 def recreated_before() -> Refused:
     """Refuse a table that was made anew before events that were written."""
     return Refused(
+        code=Code.TOLD_LATE,
         reason="the source table was dropped and created again before events that were written already, which was told "
         "too late",
         remedy="snapshot the new table into a new target",
@@ -239,6 +255,7 @@ def unproven(
         options = "; or ".join(case.explanations)
         texts.append(f"{gone} vanished, {new} appeared: {case.reason}" + (f" ({options})" if options else ""))
     return Refused(
+        code=Code.UNPROVEN,
         reason=_bounded("it cannot be proven what happened to columns: " + " | ".join(texts)),
         remedy=_say_what_happened(before, seen, alignment, table) + (f"; {coverage.in_words}" if coverage else ""),
     )
@@ -274,6 +291,7 @@ def contradiction(alignment: Alignment) -> Refused:
         for conflict in alignment.conflicts
     )
     return Refused(
+        code=Code.CONTRADICTION,
         reason=_bounded(f"the evidence contradicts itself: {said}"),
         remedy="remove the declaration that is wrong from `renames` or `drops` of the table, or the topic under "
         "`evidence` that is not this source's",

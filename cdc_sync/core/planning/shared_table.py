@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from cdc_sync.core.migration.capabilities import Capabilities, can_change_in_place
 from cdc_sync.core.migration.names import NameClash, target_names
 from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.shared_schema import Coming, RowMoves, Share, Union
 from cdc_sync.core.planning.stops import Refused
@@ -39,11 +40,20 @@ def evolved(
     share = union.find(table)
     taken = next((item for item in union.shares if item.label == str(table) and item != share), None)
     if taken is not None:
-        return Refused(reason=f"its rows cannot be told from those of another table {taken.label}", remedy=_REMEDY)
+        return Refused(
+            code=Code.SHARED,
+            reason=f"its rows cannot be told from those of another table {taken.label}",
+            remedy=_REMEDY,
+        )
     if not schema.primary_key:
-        return Refused(reason="it has no key, and a target of several source tables finds rows by one", remedy=_REMEDY)
+        return Refused(
+            code=Code.SHARED,
+            reason="it has no key, and a target of several source tables finds rows by one",
+            remedy=_REMEDY,
+        )
     if schema.find(union.source.name) is not None:
         return Refused(
+            code=Code.SHARED,
             reason=f"its column {union.source.name!r} has the name of the one that says which table a row is of",
             remedy="set merge.source_column, with another target if this one has rows, and start the job again",
         )
@@ -52,7 +62,7 @@ def evolved(
         return found
     after = _with_columns(union, table, version, schema, found)
     clash = target_names(after.schema, capabilities.columns)
-    return Refused(reason=clash.reason, remedy=_REMEDY) if isinstance(clash, NameClash) else after
+    return Refused(code=Code.SHARED, reason=clash.reason, remedy=_REMEDY) if isinstance(clash, NameClash) else after
 
 
 def settled(union: Union, table: TableId) -> Union:
@@ -206,7 +216,9 @@ def _same_members(one: DataType, other: DataType) -> bool:
 def _not_in_place(wanted: Column, held: Column, why: str) -> Refused:
     types = f"{type_text(wanted.type)}, and {type_text(held.type)} in the target"
     return Refused(
-        reason=f"column {wanted.name!r} is {types}: {why}, and neither can become the other in place", remedy=_REMEDY
+        code=Code.SHARED,
+        reason=f"column {wanted.name!r} is {types}: {why}, and neither can become the other in place",
+        remedy=_REMEDY,
     )
 
 

@@ -28,6 +28,7 @@ class TableStatus:
         written_at: when something was written to the target last.
         event_at: when the source wrote the newest event that is in the target.
         version: the schema version of the target's columns, None before the first.
+        code: the cause of its state, as `core.model.codes` has it; None if it runs, or was said by an earlier version.
         reason, remedy: why it does not run, and what would let it.
         offsets: topic -> partition -> the next offset to read.
         paused_at: the record it stands before, as topic[partition]@offset.
@@ -44,6 +45,7 @@ class TableStatus:
     written_at: str | None = None
     event_at: str | None = None
     version: int | None = None
+    code: str | None = None
     reason: str | None = None
     remedy: str | None = None
     offsets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)

@@ -7,15 +7,33 @@ from dataclasses import dataclass
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
 from cdc_sync.core.migration.operator_requests import Hold, rolled_back_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange, Place, narrowed
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.problems import AMBIGUOUS_NULL, KEY_IS_FALLBACK, NO_IMAGE, PAUSING, Trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Why something cannot be done, in words that hold no value of a row, and what would let it."""
+
+    code: Code
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.remedy}"
+
+    def pause(self, at: object = None) -> Pause:
+        """Stop a table for it, before a record if there is one."""
+        return Pause(code=self.code, reason=self.reason, remedy=self.remedy, at=None if at is None else str(at))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Why a table does not go on, what would let it, and the record it stands before, if it is one."""
 
+    code: Code
     reason: str
     remedy: str
     at: str | None = None
@@ -40,13 +58,14 @@ def cut_at_stops(
     if not stops:
         return left, None
     first = min(stops, key=lambda trouble: (trouble.partition, trouble.first_offset))
-    reason, remedy = _REASONS[first.problem]
+    code, reason, remedy = _REASONS[first.problem]
     at = f"{ranges[0].topic}[{first.partition}]@{first.first_offset}"
-    return left, Pause(reason=reason, remedy=remedy, at=at)
+    return left, Pause(code=code, reason=reason, remedy=remedy, at=at)
 
 
 _REASONS = {
     KEY_IS_FALLBACK: (
+        Code.KEY_MADE_UP,
         "a delete names the key 0, '', false or a default, and nothing in it tells whether a row has that key or the "
         "connector made it up, as it does under REPLICA IDENTITY USING INDEX, and where the primary key was changed "
         "before it read the delete",
@@ -54,12 +73,14 @@ _REASONS = {
         "is FULL, the index's if it is USING INDEX, those of the former primary key if that was changed",
     ),
     NO_IMAGE: (
+        Code.NO_IMAGE,
         "an event does not hold the row before the change, or not the columns that rows are found by: the table has no "
         "key, or a declared one that the replica identity does not hold",
         "set REPLICA IDENTITY FULL at the source, or declare a `key` that the replica identity holds or `mode: append` "
         "for the table; then snapshot it again into a new target",
     ),
     AMBIGUOUS_NULL: (
+        Code.NULL,
         "a value equals its nullable column's default, and this connector sends NULL as the default",
         "set value.converter.replace.null.with.default=false in the connector, or policy.ambiguous_null: warn",
     ),
@@ -69,6 +90,7 @@ _REASONS = {
 def too_late(version: int, name: str, statement: str) -> Pause:
     """Say why a table stops after the source told that a column was taken for another one."""
     return Pause(
+        code=Code.TOLD_LATE,
         reason=f"rows were written under version {version} as if column {name!r} were still the same, and only later "
         f"the source told that it is another one: {statement}",
         remedy="snapshot the table again into a new target; look why the evidence topic is late",
@@ -80,6 +102,7 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
     first = ranges[0]
     partition, offset = (first.partition, first.start) if at is None else (at.partition, at.offset)
     return Pause(
+        code=Code.ROW_MISSING,
         reason="an update names a row that the target never had: the topic does not hold the table's beginning "
         "(the table was renamed, or the topic's first records were deleted), or the row changed its key under a "
         "REPLICA IDENTITY USING INDEX, which does not hold the old one",
@@ -92,6 +115,7 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
 def made_up_key(ranges: Sequence[OffsetRange], at: Place) -> Pause:
     """Say why a table stops before a delete whose key no row has and which may be made up."""
     return Pause(
+        code=Code.KEY_MADE_UP,
         reason="a delete names a key of which a part is 0, '', false, the epoch or a default, and no row has it: the "
         "connector makes up what it does not know of a key, under a REPLICA IDENTITY USING INDEX that holds less "
         "than the key, or because the primary key was extended before it read the delete",
@@ -108,6 +132,7 @@ def files_gone(said: str) -> Pause:
         said: what failed, and which file, as in "Cannot write lake.orders: File does not exist: …".
     """
     return Pause(
+        code=Code.FILES_GONE,
         reason=f"files that belong to the target were deleted: {said}",
         remedy="bring them back from a backup or the store's older versions, and `cdc-sync resume` the table; or move "
         "the target away and have the connector snapshot the table again",
@@ -122,6 +147,7 @@ def altered_target(done: str, statements: str, target: str) -> Pause:
         statements: SQL that undoes it.
     """
     return Pause(
+        code=Code.ALTERED,
         reason=f"the target {target} was altered by somebody else: {done}",
         remedy=f"undo it ({statements}) and `cdc-sync resume` the table; rows of before read NULL in a column that is "
         "added again, and it is marked",
@@ -135,6 +161,7 @@ def lost_beginning(lost: str) -> Pause:
         lost: the offsets, as in "offsets 0 to 9 of t[0]".
     """
     return Pause(
+        code=Code.BEGINNING,
         reason=f"{lost} were deleted from the topic, and the target, which held them, is not there or holds nothing: "
         "what is left does not make the whole table",
         remedy="bring the target back; or have the connector snapshot the table again, set policy.missing_rows: insert "
@@ -152,6 +179,7 @@ def unknown_value(ranges: Sequence[OffsetRange]) -> Pause:
     """Say why a table stops before ranges with a row whose value nobody knows."""
     first = ranges[0]
     return Pause(
+        code=Code.VALUE_UNKNOWN,
         reason="an event leaves an unchanged large value out (placeholder), and the target has no row to keep it from",
         remedy=_SNAPSHOT_AGAIN,
         at=f"{first.topic}[{first.partition}]@{first.start}",
@@ -166,6 +194,7 @@ def unsent_values(ranges: Sequence[OffsetRange], names: str) -> Pause:
     """
     first = ranges[0]
     return Pause(
+        code=Code.VALUE_UNSENT,
         reason=f"an update shows NULL in {names}, and the row has a value there: the connector has no placeholder for "
         "a large value of this type that did not change",
         remedy="set REPLICA IDENTITY FULL for the source table, and policy.unsent_values: keep (the row's value stays, "
@@ -177,6 +206,7 @@ def unsent_values(ranges: Sequence[OffsetRange], names: str) -> Pause:
 def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
     """Say why a table stops before a create that leaves values out and whose old row is not found."""
     return Pause(
+        code=Code.VALUE_UNKNOWN,
         reason="a row changed its key, the event under the new key leaves an unchanged large value out (placeholder), "
         "and the row under the old key is not found",
         remedy=_SNAPSHOT_AGAIN,
@@ -187,6 +217,7 @@ def unlinked_create(ranges: Sequence[OffsetRange], create: Place) -> Pause:
 def no_key(names: str, problem: str, at: str) -> Pause:
     """Say why a table stops before a key that its rows cannot be told apart by."""
     return Pause(
+        code=Code.KEY,
         reason=f"the key is ({names}) from here on, and {problem}, so rows cannot be found by it",
         remedy="declare other columns as `key` of the table, or snapshot it again into a new target",
         at=at,
@@ -196,6 +227,7 @@ def no_key(names: str, problem: str, at: str) -> Pause:
 def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolution) -> Pause:
     """Say why a table stops whose target is of another regime than the configuration asks for."""
     return Pause(
+        code=Code.OTHER_MODE,
         reason=f"the target is of schema_evolution: {has}, which its readers find columns by, and the configuration "
         f"asks for {wanted}",
         remedy=f"set schema_evolution: {has} for it again; or have all its rows rewritten by `cdc-sync regime CONFIG "
@@ -204,6 +236,7 @@ def other_regime(table: TableId, *, has: SchemaEvolution, wanted: SchemaEvolutio
 
 
 LOGS = Pause(
+    code=Code.OTHER_MODE,
     reason="the target is of the type MERGE_ON_READ: changed rows lie in logs, which its readers have to know, and the "
     "configuration does not say so",
     remedy="set hoodie.datasource.write.table.type: MERGE_ON_READ among target.table_properties again; or give the "
@@ -219,6 +252,7 @@ def unread_partitions(engine: str, reason: str) -> Pause:
         reason: what the engine does, as in "it fails".
     """
     return Pause(
+        code=Code.UNREAD,
         reason=f"the target is partitioned, as it was made, and the configuration names {engine} among its readers, "
         f"which is not to read such tables: it {reason}",
         remedy="say in the rule's readers who does; or give the table another target and have its rows sent once more "
@@ -229,6 +263,7 @@ def unread_partitions(engine: str, reason: str) -> Pause:
 def held(hold: Hold) -> Pause:
     """Stop a table because the operator said so, until the operator lets it go on."""
     return Pause(
+        code=Code.PAUSED,
         reason=f"paused by {hold.by}" + (f": {hold.why}" if hold.why else ""),
         remedy=f"`cdc-sync resume CONFIG {hold.table}` lets it go on",
     )
@@ -237,15 +272,8 @@ def held(hold: Hold) -> Pause:
 def rolled_back(table: TableId, version: int) -> Pause:
     """Stop a table whose rewrite the operator undid, until the operator lets it go on."""
     return Pause(
+        code=Code.ROLLED_BACK,
         reason=rolled_back_text(version),
         remedy=f"`cdc-sync rollback CONFIG {table} --undo` carries it out again; else snapshot the table again into a "
         "new target",
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """Why an event cannot be planned for, and what would let it."""
-
-    reason: str
-    remedy: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Former, Version
 from cdc_sync.core.lineage.renames import ToldRename
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.planning.end_of_table import Awaited
 from cdc_sync.core.planning.resync import ALL_ROWS
@@ -57,6 +58,7 @@ def departure_of(history: History, told: ToldRename, policy: Policy, *, patient:
     """
     if policy.rename_table == "pause":
         return Refused(
+            code=Code.POLICY,
             reason=f"the source table was renamed to {told.new} ({told.statement}), and policy.rename_table is pause",
             remedy="set policy.rename_table: stay, which leaves the target as it is, or follow, which renames it, and "
             "start the job again",
@@ -102,6 +104,7 @@ def arrival_of(left: History, end: Version, own: History | None) -> Version | Re
     names = (*(() if former is None else former.names), left.table)
     if own is not None and not (own.head.dropped == "rename" and own.table in names):
         return Refused(
+            code=Code.RENAME,
             reason=f"the source table was renamed to {end.renamed_to}, which was another table before, and the two "
             "histories cannot be joined",
             remedy=f"set policy.rename_table: stay for {left.table} and start the job again; snapshot the table under "

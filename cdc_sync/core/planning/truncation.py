@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.stops import Refused
@@ -54,6 +55,7 @@ class Reach:
 _AGAIN = "snapshot the table again into a new target, or set policy.truncate: ignore"
 
 PAUSED = Refused(
+    code=Code.POLICY,
     reason="the source table was truncated, and policy.truncate is pause",
     remedy="set policy.truncate: apply, which empties the target too, or ignore, which keeps its rows",
 )
@@ -78,6 +80,7 @@ def place(truncate: Truncate, others: Mapping[tuple[str, int], Reach]) -> Trunca
     at = truncate.kafka
     if others and not truncate.position.parts:
         return Refused(
+            code=Code.TRUNCATE,
             reason=f"the source table was {truncate.what}, its events come in several partitions, and they do not tell "
             "their place in the source's log, so it is not known which rows were there before",
             remedy=f"give the topic one partition; {_AGAIN}",
@@ -87,6 +90,7 @@ def place(truncate: Truncate, others: Mapping[tuple[str, int], Reach]) -> Trunca
         first = reach.end if reach.first_behind is None else reach.first_behind
         if reach.next_offset is not None and first < reach.next_offset and not reach.whole:
             return Refused(
+                code=Code.TRUNCATE,
                 reason=f"the source table was {truncate.what}, and rows of {topic}[{partition}] that came after it "
                 f"were written before it was read; events before offset {first} are gone from the topic, so it is "
                 "not known whether these rows are all",

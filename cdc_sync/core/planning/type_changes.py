@@ -13,6 +13,7 @@ from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import InPlace, Rewrite, SideColumn, Stop, TypeChange, decide_type_change
 from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.alignment import NEEDS_RESYNC, RETYPED, SIDE_COLUMN, Evidence
 from cdc_sync.core.schema.casts import cast_between, needs_cast
@@ -104,6 +105,7 @@ def type_changes(
                 marked.append((change.id, f"existing rows read NULL; the column changed from {types}{said}"))
             case Stop(reason=reason):
                 refused = Refused(
+                    code=Code.TYPE,
                     reason=f"column {name!r} changed from {types}, {reason}",
                     remedy=_remedy(route),
                 )

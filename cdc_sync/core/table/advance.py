@@ -9,7 +9,7 @@ from cdc_sync.core.history.revision import Version
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.planning.limits import too_large_to_rewrite
 from cdc_sync.core.planning.observation import Refusal, TablePlan, Waiting
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.ending import ending, release
 from cdc_sync.core.table.migrating import rewrites_rows, too_short, toward
 from cdc_sync.core.table.questions import Fingerprints, HasAllEvents, PlanOf, RoomFor, TargetNow
@@ -96,7 +96,7 @@ def _within_the_hour(facts: Facts, plan: TablePlan) -> TablePlan:
     if not plan.versions:
         return plan
     granted, said = facts.need(RoomFor(len(plan.versions)))
-    return plan if said is None else _stopped(plan, granted, said.reason, said.remedy)
+    return plan if said is None else _stopped(plan, granted, said)
 
 
 def _within_the_limit(state: TableState, facts: Facts, plan: TablePlan) -> TablePlan:
@@ -109,14 +109,14 @@ def _within_the_limit(state: TableState, facts: Facts, plan: TablePlan) -> Table
         policy = state.route.policy
         said = None if found is None else too_large_to_rewrite(policy, rows=found.rows, size=found.size)
         if said is not None:
-            return _stopped(plan, place, said.reason, said.remedy)
+            return _stopped(plan, place, said)
     return plan
 
 
-def _stopped(plan: TablePlan, place: int, reason: str, remedy: str) -> TablePlan:
+def _stopped(plan: TablePlan, place: int, why: Refused) -> TablePlan:
     """Return a plan that is refused before one of its versions."""
     version = plan.versions[place]
-    refusal = Refusal(reason=reason, remedy=remedy, position=version.position, kafka=version.kafka)
+    refusal = Refusal(why=why, position=version.position, kafka=version.kafka)
     return replace(plan, versions=plan.versions[:place], refusal=refusal, waiting=None)
 
 
@@ -146,7 +146,7 @@ def _halted(state: TableState, seen: Seen) -> TableState:
     """Return the table as it stands before what stops it."""
     stop = seen.stop
     if isinstance(stop, Refusal):
-        state = state.stopped(Pause(reason=stop.reason, remedy=stop.remedy, at=str(stop.kafka)))
+        state = state.stopped(stop.why.pause(stop.kafka))
     return replace(state, wait=waiting(stop) if isinstance(stop, Waiting) else None)
 
 

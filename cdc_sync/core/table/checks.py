@@ -9,11 +9,12 @@ from typing_extensions import assert_never
 
 from cdc_sync.core.lineage.audit import Joined, Split
 from cdc_sync.core.lineage.column_log import Unlogged, Unread
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.planning.end_of_table import begun_behind, first_of_life, last_end
 from cdc_sync.core.planning.stops import Pause, files_gone, lost_beginning, too_late
 from cdc_sync.core.table.state import Failure, TableState
-from cdc_sync.errors import CannotPass, CdcSyncError, FilesGone
+from cdc_sync.errors import CannotPass, CdcSyncError, FilesGone, HistoryError, TargetError, TransientError
 
 
 def of_another_topic(state: TableState, topic: str) -> TableState:
@@ -25,6 +26,7 @@ def of_another_topic(state: TableState, topic: str) -> TableState:
         return begun_anew(replace(state, progress=None, cursor=replace(state.cursor, passed={}, awaited={})))
     return state.stopped(
         Pause(
+            code=Code.TOPIC_RECREATED,
             reason=f"topic {topic} was deleted and made again, so its offsets no longer mean what they did",
             remedy="snapshot the table again into a new target",
         )
@@ -73,6 +75,7 @@ def lacks_offsets(state: TableState, topic: str, partition: int, beginning: int)
 
 def _deleted(topic: str, partition: int, start: int, beginning: int) -> Pause:
     return Pause(
+        code=Code.OFFSETS_DELETED,
         reason=f"offsets {start} to {beginning - 1} of {topic}[{partition}] were deleted from the topic before they "
         "were read",
         remedy="snapshot the table again into a new target; raise the topic's retention",
@@ -117,9 +120,21 @@ def _without_events(state: TableState, told: Unlogged) -> TableState:
 def failed(state: TableState, error: Exception) -> TableState:
     """Return the table behind an attempt that failed; what does not pass by trying again stops it."""
     if isinstance(error, CannotPass):
-        return state.stopped(Pause(reason=error.reason, remedy=error.remedy))
+        return state.stopped(Pause(code=Code(error.code), reason=error.reason, remedy=error.remedy))
     said = str(error) if isinstance(error, CdcSyncError) else f"{type(error).__name__}: {error}"
     are_gone = isinstance(error, FilesGone)
     if are_gone and state.failure is not None and state.failure.files_gone:
         return state.stopped(files_gone(said))  # it was tried again, and they are not there yet
-    return state.failed(Failure(text=said, files_gone=are_gone))
+    return state.failed(Failure(text=said, code=code_of(error), files_gone=are_gone))
+
+
+_CODES: tuple[tuple[type[Exception], Code], ...] = (
+    (TransientError, Code.AWAY),
+    (TargetError, Code.TARGET),
+    (HistoryError, Code.HISTORY),
+)
+
+
+def code_of(error: Exception) -> Code:
+    """Return the cause of an attempt that failed and is tried again."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), Code.OTHER)

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from cdc_sync.core.migration.derived import held_partitioning
 from cdc_sync.core.migration.migration import Migration, Repartition
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.limits import Exceeded, too_large_to_divide
+from cdc_sync.core.planning.limits import too_large_to_divide
 from cdc_sync.core.planning.partition_fit import misfit
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.schema.partitioning import Partitioning
@@ -51,7 +52,7 @@ def _divide(state: TableState, seen: Seen) -> DivideTarget | Become | Settled:
     if why is None and step.rewrites:
         too_large = state.requests.too_large or _too_large(state, seen.facts)
         state = replace(state, requests=replace(state.requests, too_large=too_large))
-        why = None if too_large is None else Refused(reason=too_large.reason, remedy=too_large.remedy)
+        why = too_large
     if why is not None:
         divided = state.target.partitioning
         now = f"partitioned by {divided}" if divided.fields else "not partitioned"
@@ -77,10 +78,10 @@ def _stays(state: TableState, step: Repartition) -> Refused | None:
     """Refuse to partition a target in another way that is partitioned for good."""
     if not (state.route.capabilities.partitions_stay and step.rewrites):
         return None
-    return Refused(reason=f"partition_by says {str(step.after) or 'nothing'}", remedy=FOR_GOOD)
+    return Refused(code=Code.PARTITIONS, reason=f"partition_by says {str(step.after) or 'nothing'}", remedy=FOR_GOOD)
 
 
-def _too_large(state: TableState, facts: Facts) -> Exceeded | None:
+def _too_large(state: TableState, facts: Facts) -> Refused | None:
     """Ask before a new partitioning writes all rows of a large target anew."""
     found = facts.need(TargetNow())
     return None if found is None else too_large_to_divide(state.route.policy, rows=found.rows, size=found.size)

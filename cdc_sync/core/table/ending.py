@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.table_renames import arrival_of
 from cdc_sync.core.table.migrating import migration_to
@@ -66,6 +67,7 @@ def _collision(state: TableState, facts: Facts, end: Version) -> Pause | Fail | 
     if not facts.need(Exists(into)) or not facts.need(Exists(state.route.target)):
         return None
     return Pause(
+        code=Code.NAME_TAKEN,
         reason=f"the source table was dropped, and its target cannot be archived as {into}, for there is a table of "
         "that name",
         remedy=f"move {into} away and `cdc-sync resume` the table, or set policy.drop_table: keep",
@@ -87,6 +89,7 @@ def _cannot_move(state: TableState, facts: Facts, end: Version) -> Pause | Fail 
     into, is_shared = there
     if is_shared:
         return Pause(
+            code=Code.RENAME,
             reason=f"the source table was renamed to {end.renamed_to}, whose rows go to {into} with those of other "
             "tables, so the target cannot be renamed to that",
             remedy=f"set policy.rename_table: stay for {state.table} and start the job again",
@@ -94,10 +97,11 @@ def _cannot_move(state: TableState, facts: Facts, end: Version) -> Pause | Fail 
         )
     version = arrival(state, facts.need(HistoryOf(end.renamed_to)), end)
     if isinstance(version, Refused):
-        return Pause(reason=version.reason, remedy=version.remedy, at=str(end.kafka))
+        return version.pause(end.kafka)
     if into == state.route.target or not facts.need(Exists(into)) or not facts.need(Exists(state.route.target)):
         return None
     return Pause(
+        code=Code.NAME_TAKEN,
         reason=f"the source table was renamed to {end.renamed_to}, and the target cannot be renamed to {into}, for "
         "there is a table of that name",
         remedy=f"move {into} away and `cdc-sync resume` the table, or set policy.rename_table: stay for it",

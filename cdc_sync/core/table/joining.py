@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import joined_columns
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.merge_columns import join_version
 from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.migrating import migration_to, needs_rows_before, steps_to
@@ -15,6 +16,7 @@ from cdc_sync.core.table.state import TableState
 from cdc_sync.core.table.transitions import ForgetJoin, RecordJoin, Settled, Step
 
 _SHARED = Refused(
+    code=Code.JOIN,
     reason="rows of other tables are in the target, where the two may be columns of theirs",
     remedy="snapshot the table into a target of its own, with the rename declared under renames",
 )

@@ -10,6 +10,7 @@ from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.modes import mode_remedy
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.planning.end_of_table import begun_behind, last_end
 from cdc_sync.core.planning.stops import LOGS, Pause, altered_target, held, other_regime, rolled_back, unread_partitions
@@ -56,11 +57,13 @@ def take_up(state: TableState, seen: Loaded) -> LoadStep:
 def _not_ours(state: TableState, found: TargetState) -> UnfitTarget | None:
     if found.version is None:
         return UnfitTarget(
+            Code.NOT_OURS,
             f"Cannot sync {state.table}: the target {state.route.target} exists and was not made by cdc_sync",
             "move the target away and `cdc-sync resume` the table, or route it elsewhere",
         )
     if found.union is not None:
         return UnfitTarget(
+            Code.SHARED,
             f"Cannot sync {state.table}: several source tables share the target {state.route.target}",
             "give its rule merge, or route the table elsewhere, and start the job again",
         )
@@ -148,7 +151,11 @@ def _pending(state: TableState, seen: Loaded) -> str:
 
 def _as_configured(state: TableState, seen: Loaded, found: TargetState) -> TableState:
     mode = mode_remedy(found.mode, state.mode)
-    other = _other_regime(state, seen, found) if mode is None else Pause(reason=mode[0], remedy=mode[1])
+    other = (
+        _other_regime(state, seen, found)
+        if mode is None
+        else Pause(code=Code.OTHER_MODE, reason=mode[0], remedy=mode[1])
+    )
     state = replace(state, is_of_another_kind=other is not None)
     return state.stopped(other) if other is not None else look_at_columns(state, found)
 

@@ -10,6 +10,7 @@ from cdc_sync.core.history.joined import joined_columns
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.migration import Migration, migration, stages
 from cdc_sync.core.migration.typechange import rewrites
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.partition_fit import misfit
@@ -81,6 +82,7 @@ def too_short(state: TableState, history: History) -> Fail:
     """Say that the target has versions that the history lacks, and that the topic does not tell."""
     return Fail(
         error=HistoryBehind(
+            Code.BEHIND,
             f"Cannot sync {state.table}: the target is stamped with version {state.target.stamped}, the history ends "
             f"at {history.head.number}, and the topic does not hold what lies between",
             "restore the newest copy of the pipeline's state folder and start the job again",
@@ -117,11 +119,13 @@ def partitioning_to_make(state: TableState, history: History) -> Partitioning | 
     if why is None:
         return wanted
     if state.route.capabilities.partitions_stay:
-        return Pause(reason=f"{why.reason}, so its target is not made", remedy=f"{why.remedy}; {FOR_GOOD}")
+        return Pause(
+            code=why.code, reason=f"{why.reason}, so its target is not made", remedy=f"{why.remedy}; {FOR_GOOD}"
+        )
     recorded = state.history or history
     if misfit(wanted, recorded.head.schema, state.mode) is None:
         return None
-    return Pause(reason=f"{why.reason}, so its target is not made", remedy=why.remedy)
+    return Pause(code=why.code, reason=f"{why.reason}, so its target is not made", remedy=why.remedy)
 
 
 def _key_clash(state: TableState, facts: Facts, history: History, version: Version) -> Pause | None:

@@ -13,7 +13,6 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
-from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.observation import Stretch, TablePlan
 from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.truncation import Reach, Truncate
@@ -36,7 +35,7 @@ class PlanOf(Question[TablePlan]):
 
 
 @dataclass(frozen=True, slots=True)
-class RoomFor(Question[tuple[int, Exceeded | None]]):
+class RoomFor(Question[tuple[int, Refused | None]]):
     """For how many of so many new versions there is room within the hour, which they take, and why not for all."""
 
     versions: int

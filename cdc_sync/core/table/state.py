@@ -16,14 +16,14 @@ from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.doubts import Doubt, doubts_with
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.end_of_table import archive_name, last_end
-from cdc_sync.core.planning.limits import Exceeded
 from cdc_sync.core.planning.resync import Mark, Resync, marks
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 
 Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
@@ -39,6 +39,7 @@ class Failure:
     """
 
     text: str
+    code: Code = Code.OTHER
     files_gone: bool = False
 
 
@@ -178,7 +179,7 @@ class Requests:
     hold: Hold | None = None
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
-    too_large: Exceeded | None = None
+    too_large: Refused | None = None
     is_dividing: bool = False
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.wording import dropped_text
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.status import StateName, TableStatus
 from cdc_sync.core.table.state import TableState, archived
@@ -50,6 +51,11 @@ def status(state: TableState, coverage: Coverage) -> TableStatus:
         "gone": gone,
         "running": None,
     }
+    codes: dict[StateName, Code | None] = {
+        "paused": stop.code if stop else None,
+        "failing": state.failure.code if state.failure else None,
+        "waiting": Code.EVIDENCE if state.waits_for is None else Code.OTHER_TABLE,
+    }
     name: StateName = next((name for name, reason in reasons.items() if reason is not None), "running")
     cursor = state.cursor
     return TableStatus(
@@ -59,6 +65,7 @@ def status(state: TableState, coverage: Coverage) -> TableStatus:
         written_at=state.journal.written_at,
         event_at=state.journal.event_at,
         version=None if head is None else head.number,
+        code=None if (code := codes.get(name)) is None else code.value,
         reason=reasons[name],
         remedy=stop.remedy if stop else None,
         paused_at=stop.at if stop else None,
@@ -86,7 +93,16 @@ def told(before: TableState, after: TableState) -> Iterator[Line]:
     """Yield what the log says of the way from one state to the next."""
     if after.stop is not None and before.stop is None:
         stop = after.stop
-        yield "warning", "table paused", {"reason": stop.reason, "remedy": stop.remedy, "at": stop.at}
+        yield (
+            "warning",
+            "table paused",
+            {
+                "code": stop.code.value,
+                "reason": stop.reason,
+                "remedy": stop.remedy,
+                "at": stop.at,
+            },
+        )
     if before.failure is not None and after.failure is None and after.stop is None:
         yield "info", "table goes on", {"after": before.failure.text}
     if after.wait is not None and after.wait != before.wait:

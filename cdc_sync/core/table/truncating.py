@@ -11,7 +11,7 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.progress import Truncated
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import is_later
-from cdc_sync.core.planning.stops import Pause, Refused
+from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.planning.truncation import PAUSED, Truncate, in_effect, place
 from cdc_sync.core.table.migrating import upto
 from cdc_sync.core.table.questions import CanReadFrom, IsWhole, Reaches
@@ -73,7 +73,7 @@ def emptying(state: TableState, seen: Seen, truncate: Truncate, version: int) ->
     pauses = state.route.policy.truncate == "pause" and not truncate.made_anew
     found = PAUSED if pauses else place(truncate, seen.facts.need(Reaches(truncate)))
     if isinstance(found, Refused):
-        return Settled(state=state.stopped(Pause(reason=found.reason, remedy=found.remedy, at=str(truncate.kafka))))
+        return Settled(state=state.stopped(found.pause(truncate.kafka)))
     return TruncateTarget(truncated=found, version=version, why=truncate.what, at=truncate.kafka)
 
 

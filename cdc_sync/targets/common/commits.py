@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import Progress, parse_progress
 from cdc_sync.errors import UnfitTarget
 from cdc_sync.targets.protocol import Commit, same_offsets
@@ -46,6 +47,7 @@ def progress_of(name: TargetName, lineage: Lineage) -> Progress | None:
         if item.marker is not None:
             return parse_progress(item.marker)
     raise UnfitTarget(
+        Code.UNREADABLE,
         f"Cannot tell what {name} holds: the commits that say so have expired",
         "bring one of them back from a backup, or drop it to have it built anew, and `cdc-sync resume` the table",
     )

@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from cdc_sync.core.migration.capabilities import HUDI
 from cdc_sync.core.migration.names import held_name
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.progress import PROPERTY
 from cdc_sync.errors import TargetError, TargetMoved, UnfitTarget
 from cdc_sync.spark.formats import HUDI_CALENDAR
@@ -101,6 +102,7 @@ class HudiTimeline:
             if stamp is not None:
                 return Snapshot(instant=newest, stamp=stamp, columns=columns, logs=logs)
         raise UnfitTarget(
+            Code.UNREADABLE,
             f"Cannot tell what {self.path} holds: no commit says so. Another program made the table, or its archived "
             "timeline was deleted",
             "drop it to have it built anew and `cdc-sync resume` the table, or give the table another target",

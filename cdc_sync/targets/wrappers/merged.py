@@ -35,6 +35,7 @@ from cdc_sync.core.migration.migration import (
 )
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
+from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import Share, Union, empty_union, parse_union
@@ -150,6 +151,7 @@ class MergedTarget:
                         raise self._refused(
                             name,
                             Refused(
+                                code=Code.SHARED,
                                 reason="the change takes writing rows anew, and rows of other tables are among them",
                                 remedy="give the table a target of its own and start the job again",
                             ),
@@ -312,12 +314,14 @@ class MergedTarget:
             return None
         if state.union is None:
             raise UnfitTarget(
+                Code.NOT_OURS,
                 f"Cannot merge {self._table} into {name}: the table exists and is not shared by several source tables",
                 "move the table away and `cdc-sync resume` this one, or route it elsewhere",
             )
         union = parse_union(state.union)
         if union.source.name != self._shared.source_column:
             raise UnfitTarget(
+                Code.SHARED,
                 f"Cannot merge {self._table} into {name}: there {union.source.name!r} says which table a row is of",
                 "set merge.source_column to that, or route it elsewhere, and start the job again",
             )

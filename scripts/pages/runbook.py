@@ -1,0 +1,30 @@
+"""docs/runbook.md: why tables pause, wait or fail, from the table of codes that the program uses.
+
+`python -m scripts.pages.runbook > docs/runbook.md` prints the page; a test compares it with the file.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cdc_sync.core.model.codes import RUNBOOK
+
+_HEAD = (
+    "# Runbook\n"
+    "A table that does not run says why, and names one of these codes: in `cdc-sync status` (in brackets; `code` with "
+    "`--json`), and in the log (`table paused`). Texts may change, codes do not.\n"
+    "What is paused waits for you; what fails or waits is tried again by itself. Other tables go on in both cases, and "
+    "nothing is lost as long as the topic keeps its records. `CONFIG` and `TABLE` stand for yours.\n"
+)
+
+
+def render() -> str:
+    """Return the page."""
+    parts = [_HEAD]
+    for code, entry in RUNBOOK.items():
+        parts.append(f"\n## {code}\n{entry.cause}\n\n- Look at: {entry.look}\n- Do: {entry.act}\n")
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())
