@@ -29,7 +29,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.local.postgres import PostgresServer
-from cdc_sync.runtime import job
+from cdc_sync.runtime import service
 from cdc_sync.spark.columns import value_column
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.types import to_spark
@@ -113,7 +113,7 @@ def _fill(config: Config, connection: psycopg.Connection[Any], folder: Path, row
     for record in table.records:
         producer.produce(table.topic, key=record.key, value=record.value)
     producer.flush(60)
-    job.run(config, once=True, stop=threading.Event())
+    service.run(config, once=True, stop=threading.Event())
     connection.execute(_ROWS.format(table=TABLE, first=_BY_EVENTS + 1, last=rows).encode())
     path = folder / "rows.csv"
     query = _OUT.format(table=TABLE, by_events=_BY_EVENTS).encode()

@@ -186,7 +186,14 @@ def spark(_spark: SparkSession) -> Iterator[Callable[[], None]]:
     SparkSession._instantiatedSession = _spark
 
 
-_STREAMED = ("test_broker.py", "test_restart.py", "test_tables.py", "test_corpus.py", "test_retention.py")
+_STREAMED = (
+    "test_broker.py",
+    "test_restart.py",
+    "test_tables.py",
+    "test_corpus.py",
+    "test_retention.py",
+    "test_reload.py",
+)
 """Files whose tests are about the streaming query, or go the whole way; all others need only what it leads to."""
 
 
@@ -196,14 +203,14 @@ def run_once(
 ) -> Callable[[Config], RunReport]:
     """Runs the real job until it has read everything there is."""
 
-    from cdc_sync.runtime import job
+    from cdc_sync.runtime import service
 
     def run(config: Config) -> RunReport:
         spark()
-        return job.run(config, once=True, stop=threading.Event())
+        return service.run(config, once=True, stop=threading.Event())
 
     if request.path.name not in _STREAMED:
-        monkeypatch.setattr(job, "stream", _step)
+        monkeypatch.setattr(service, "stream", _step)
     return run
 
 

@@ -6,13 +6,14 @@ Only `run`, `plan`, `verify`, `maintain`, `replay` and `demo` start a JVM; every
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdc_sync.api.results import Pages, SchemaDifference, Validation
 from cdc_sync.api.stores import find_table, history_store, state_store
-from cdc_sync.config import Config, installed
+from cdc_sync.config import Config, installed, load_config
 from cdc_sync.config.advice import advice
 from cdc_sync.core.migration.wording import phrases
 from cdc_sync.errors import ConfigError
@@ -68,19 +69,36 @@ def validate(config: Config, *, check: bool = False) -> Validation:
     return Validation(config=config, warnings=warnings, topics=topics)
 
 
-def run(config: Config, *, once: bool = False, standby: bool = False, stop: threading.Event | None = None) -> RunReport:
+def run(
+    config: Config,
+    *,
+    once: bool = False,
+    standby: bool = False,
+    stop: threading.Event | None = None,
+    reload_from: str | Path | None = None,
+    reload_now: threading.Event | None = None,
+    load: Callable[[], Config] | None = None,
+) -> RunReport:
     """Keep the targets equal to their sources until `stop` is set, or, with `once`, until all is read.
 
     Args:
         standby: where another job of the pipeline runs, wait until it has ended and take its place.
+        reload_from: the configuration's file: what changes in it is taken up while the job runs.
+        reload_now: set it to have the file read at once, and not within seconds.
+        load: reads the file, if not `load_config`.
 
     Raises:
         LeaseHeld: if another job of the pipeline runs, and this one is not to stand by.
         CdcSyncError: if it cannot begin, or not go on; what stops a table alone is in the report.
     """
-    from cdc_sync.runtime import job
+    from cdc_sync.runtime.reload import Followed
+    from cdc_sync.runtime.service import run as run_
 
-    return job.run(config, once=once, standby=standby, stop=threading.Event() if stop is None else stop)
+    followed = None
+    if reload_from is not None and not once:
+        load = load or partial(load_config, reload_from)
+        followed = Followed(reload_from, config, load, now=reload_now or threading.Event())
+    return run_(config, once=once, standby=standby, stop=threading.Event() if stop is None else stop, followed=followed)
 
 
 def replay(config: Config, *, into: str, batch_size: int | None = None) -> ReplayReport:

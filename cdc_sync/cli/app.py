@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from cdc_sync.cli import render as output
 from cdc_sync.cli.guard import Style, guarded, style_of, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, Verbose
 from cdc_sync.cli.signals import interruptible
-from cdc_sync.config import Config
+from cdc_sync.config import Config, load_config
 from cdc_sync.demo import DemoSource
 from cdc_sync.runtime.reports import Plan, RunReport
 
@@ -76,16 +77,30 @@ def run(
 ) -> None:
     """Keep the target tables equal to their sources until stopped.
 
+    What changes in CONFIG is taken up while it runs, within seconds, or at once on SIGHUP; what cannot be is refused,
+    and the job goes on as before.
+
     One job writes a pipeline's tables: while another one runs this ends with 4, or waits for its end with --standby.
 
     With --once, ends with 0 if every table got to the end, with 4 if one failed or waits for evidence and may get there
     when it is run again, and with 5 if one is paused.
     """
+    style = style_of(ctx, as_json, verbose)
+    loaded = guarded(style, (), lambda: load_config(config), quiet=True)
+    secrets = list(loaded.secrets)
+    now = threading.Event()
 
-    def command(loaded: Config) -> RunReport:
-        return interruptible(lambda stop: commands.run(loaded, once=once, standby=standby, stop=stop))
+    def load() -> Config:
+        again = load_config(config)
+        secrets.extend(item for item in again.secrets if item not in secrets)
+        return again
 
-    found = with_config(ctx, config, as_json, verbose, command)
+    def work(stop: threading.Event) -> RunReport:
+        return commands.run(
+            loaded, once=once, standby=standby, stop=stop, reload_from=config, reload_now=now, load=load
+        )
+
+    found = guarded(style, secrets, lambda: interruptible(work, hangup=now))
     if once:
         raise typer.Exit(found.exit_code)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -17,11 +18,12 @@ INTERRUPTED = 130
 """Exit code of a process that SIGINT ended, as shells count."""
 
 
-def interruptible(work: Callable[[threading.Event], T]) -> T:
-    """Run `work` in a thread of its own and set its event on SIGTERM or SIGINT.
+def interruptible(work: Callable[[threading.Event], T], *, hangup: threading.Event | None = None) -> T:
+    """Run `work` in a thread of its own and set its event on SIGTERM or SIGINT, and where its terminal is closed.
 
     PySpark takes SIGINT over when a session starts in the main thread; from another thread it leaves signals alone.
-    Must be called in the main thread; the former handlers are back when it returns.
+    Without a terminal SIGHUP sets `hangup`, if it is given. Must be called in the main thread; the former handlers are
+    back when it returns.
 
     Raises:
         Exception: whatever `work` raised.
@@ -42,7 +44,15 @@ def interruptible(work: Callable[[threading.Event], T]) -> T:
         stop.set()
         get_logger().info("stopping", signal=signal.Signals(number).name, hint="SIGINT again leaves at once")
 
-    former = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+    def hung_up(number: int, frame: FrameType | None) -> None:
+        if hangup is None or in_terminal:
+            handler(number, frame)
+        else:
+            hangup.set()
+
+    in_terminal = sys.stdin is not None and sys.stdin.isatty()
+    handlers = {signal.SIGTERM: handler, signal.SIGINT: handler, signal.SIGHUP: hung_up}
+    former = {number: signal.signal(number, each) for number, each in handlers.items()}
     try:
         thread = threading.Thread(target=body, name="cdc-sync", daemon=True)
         thread.start()

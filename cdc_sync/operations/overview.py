@@ -57,6 +57,7 @@ class JobLine:
         heard: when it was heard of last, in ISO 8601.
         silent_s: how long ago that was.
         batch_s: how long the batch runs that it is in; None between two.
+        refused: why the last edit of the configuration was not taken up; None if it was.
     """
 
     state: JobState | Literal["standby"]
@@ -69,6 +70,7 @@ class JobLine:
     silent_s: float
     batches: int
     batch_s: float | None
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,7 @@ def _line_of(seen: Lease, age: float, state: JobState | Literal["standby"]) -> J
         heard=utc(now - age),
         silent_s=round(max(age, 0.0), 1),
         batches=seen.pulse.batches,
+        refused=seen.pulse.refused,
         batch_s=None if began is None or state != "running" else round(max(now - began, 0.0), 1),
     )
 

@@ -16,9 +16,7 @@ from functools import partial
 from pyspark import inheritable_thread_target
 from structlog import get_logger
 
-from cdc_sync.config.models import Config
-from cdc_sync.config.sources import Evidence
-from cdc_sync.core.model.lease import End, Pulse
+from cdc_sync.core.model.lease import Pulse
 from cdc_sync.core.model.offsets import Ends
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.table.dividing import is_to_be_divided
@@ -33,18 +31,14 @@ from cdc_sync.runtime.between_batches import (
     take_over,
 )
 from cdc_sync.runtime.commands import Asked
-from cdc_sync.runtime.context import Context, open_context
+from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.executor import Executor
-from cdc_sync.runtime.lease import JobLease, since_boot, this_process
 from cdc_sync.runtime.maintenance import MaintenanceSchedule
-from cdc_sync.runtime.reports import RunReport
-from cdc_sync.runtime.stream import TURN_SECONDS, stream
+from cdc_sync.runtime.stream import TURN_SECONDS
 from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
-from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.records import Offsets
-from cdc_sync.spark.session import activate, build_session
-from cdc_sync.storage.leases import Leases
+from cdc_sync.spark.session import activate
 
 _REMEMBERED_SECONDS = 600.0
 """Well below what any topic keeps its records for."""
@@ -322,76 +316,3 @@ class SyncJob:
         for topic in self._topics.values():
             total.update(topic.other)
         return dict(sorted(total.items()))
-
-
-def run(config: Config, *, once: bool, stop: threading.Event, standby: bool = False) -> RunReport:
-    """Keep the targets equal to their sources.
-
-    Args:
-        once: end when everything that was in the topics at the start is read.
-        stop: set it to end after the current batch.
-        standby: where another job of the pipeline runs, wait until it has ended and take its place.
-
-    Raises:
-        LeaseHeld: if another job of the pipeline runs, and this one is not to stand by.
-        LeaseLost: if another job has taken this one's place.
-        KafkaUnavailable: if Kafka is not there at the start, or stays away for `kafka.outage_timeout`.
-        TransientError: if the stream fails again and again, whether Kafka, Spark or the disk is why.
-        SetupError: if Spark cannot start.
-    """
-    kafka = KafkaClient(config.kafka, stop=stop)
-    problem = config.kafka.why_nothing_is_read(kafka.topics())
-    if problem is not None:
-        get_logger().warning(problem, hint=None if once else "it is looked for again")
-    lease = JobLease(Leases(config.pipeline.root, create=True), stop, process=this_process(), clock=since_boot)
-    report = RunReport(batches=0, tables=(), other_records={}, problem=None)
-    end: End = "failed"
-    try:
-        if standby or lease.take():
-            report = _run(config, kafka, lease, once=once, stop=stop) or report
-        end = "stopped"
-    finally:
-        lease.give_back(end)
-        kafka.close()
-    lease.check()
-    return report
-
-
-def _run(config: Config, kafka: KafkaClient, lease: JobLease, *, once: bool, stop: threading.Event) -> RunReport | None:
-    """Run with the lease; None if the job was stopped while it waited for that, with Spark up, to go on at once."""
-    spark = build_session(config)
-    try:
-        if not (lease.is_taken or lease.take(wait=True)):
-            return None
-        context = open_context(config, spark, kafka, stop=stop, guard=lease.guard)
-        job = SyncJob(context)
-        lease.pulse = job.pulse
-        _say_which_evidence(config)
-        job.tables.restore()
-        job.follow_partitionings()
-        try:
-            stream(job, context, once=once, stop=stop)
-            job.remember()
-        finally:
-            context.catalogue.close()
-        followed = {table.table for table in job.tables.all()}
-        return RunReport(
-            batches=job.batches,
-            tables=tuple(status for status in context.state.tables() if status.table in followed),
-            other_records=job.other_records(),
-            problem=config.kafka.why_nothing_is_read(kafka.topics()) if once else None,
-        )
-    finally:
-        spark.stop()
-
-
-def _say_which_evidence(config: Config) -> None:
-    """Say at the start what tells of changes that rows do not prove; `status` says since when, of each table."""
-    said = config.evidence
-    get_logger().info(
-        "evidence is configured" if said != Evidence() else "no evidence is configured",
-        messages=said.messages,
-        schema_changes=said.schema_changes,
-        catalogue=said.catalogue is not None,
-        values=said.values is not None,
-    )

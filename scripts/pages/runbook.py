@@ -14,7 +14,8 @@ _HEAD = (
     "A table that does not run says why, and names one of these codes: in `cdc-sync status` (in brackets; `code` with "
     "`--json`), and in the log (`table paused`). Texts may change, codes do not.\n"
     "What is paused waits for you; what fails or waits is tried again by itself. Other tables go on in both cases, and "
-    "nothing is lost as long as the topic keeps its records. `CONFIG` and `TABLE` stand for yours.\n"
+    "nothing is lost as long as the topic keeps its records. `CONFIG` and `TABLE` stand for yours. Where something is "
+    "to be set, edit the configuration: a running job takes it up within seconds, and tries the table again.\n"
 )
 
 

@@ -177,7 +177,7 @@ def test_validate_with_check_fails_when_kafka_does_not_answer(cdc_sync: CommandL
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event, **followed: object) -> object:
         raise error
 
     monkeypatch.setattr(commands, "run", run)
@@ -210,7 +210,7 @@ def test_an_unexpected_failure_is_one_line_without_secrets(
 def test_a_jvm_that_has_ended_is_said_to_have(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event, **followed: object) -> object:
         nobody = JavaGateway(gateway_parameters=GatewayParameters(port=9))
         return nobody.jvm.java.lang.System.currentTimeMillis()
 
@@ -250,7 +250,7 @@ def test_run_gives_its_options_and_a_stop_event_and_shows_the_report(
 ) -> None:
     given: list[tuple[bool, bool]] = []
 
-    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event) -> object:
+    def run(config: Config, *, once: bool, standby: bool, stop: threading.Event, **followed: object) -> object:
         assert not stop.is_set()
         assert threading.current_thread() is not threading.main_thread()
         given.append((once, standby))
@@ -278,7 +278,9 @@ class Ran:
 def test_a_run_to_the_end_tells_of_tables_that_did_not_get_there(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "run", lambda config, once, standby, stop: Ran(pipeline="p", tables=[], refused=[]))
+    monkeypatch.setattr(
+        commands, "run", lambda config, once, standby, stop, **followed: Ran(pipeline="p", tables=[], refused=[])
+    )
 
     assert cdc_sync("run", config, "--once").exit_code == 5
     assert cdc_sync("run", config).exit_code == 0  # it was asked to stop

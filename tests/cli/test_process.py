@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,21 @@ def test_a_signal_sets_the_stop_event_and_the_work_ends_itself(number: signal.Si
 
     assert interruptible(work) == "done"
     assert signal.getsignal(number) is former
+
+
+@pytest.mark.parametrize("in_terminal", [False, True])
+def test_sighup_is_for_the_configuration_unless_a_terminal_was_closed(
+    monkeypatch: pytest.MonkeyPatch, in_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: in_terminal))
+    now = threading.Event()
+
+    def work(stop: threading.Event) -> tuple[bool, bool]:
+        os.kill(os.getpid(), signal.SIGHUP)
+        (stop if in_terminal else now).wait(5)
+        return now.is_set(), stop.is_set()
+
+    assert interruptible(work, hangup=now) == (not in_terminal, in_terminal)
 
 
 def test_what_the_work_raises_is_raised_to_the_caller() -> None:

@@ -253,6 +253,19 @@ def test_the_job_comes_first(cdc_sync: CommandLine, config: Path, lease: dict[st
     assert re.fullmatch(f"job: {said}", ran.out.splitlines()[0])
 
 
+def test_an_edit_of_the_configuration_that_was_refused_is_told_while_the_job_runs(
+    cdc_sync: CommandLine, config: Path
+) -> None:
+    leases = Leases(f"{config.parent}/state/inventory", create=True)
+    leases.make(replace(LEASE, pulse=Pulse(refused="it names no topics")))
+
+    told = cdc_sync("status", config).out.splitlines()
+
+    assert told[1] == "configuration: the last edit is refused, and the one before goes on: it names no topics"
+    leases.make(replace(LEASE, number=LEASE.number + 1, ended="stopped", pulse=Pulse(refused="it names no topics")))
+    assert not cdc_sync("status", config).out.splitlines()[1].startswith("configuration")
+
+
 def test_a_job_that_is_not_heard_of_any_more_is_dead_and_one_that_waits_stands_by(
     cdc_sync: CommandLine, config: Path
 ) -> None:

@@ -88,7 +88,7 @@ def config_of(
 @pytest.fixture(scope="session")
 def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLake:
     """Run a capture into a lake of a format, in one batch."""
-    from cdc_sync.runtime import job
+    from cdc_sync.runtime import service
     from tests.corpus.runs import run_into_lake, session_of_its_own
 
     @cache
@@ -97,7 +97,7 @@ def into_lake(config_of: Callable[..., Config], _spark: SparkSession) -> IntoLak
         with session_of_its_own(_spark):
             return run_into_lake(
                 config_of(capture, format_, 200_000, compiled=compiled, tables=tables),
-                lambda found: job.run(found, once=True, stop=threading.Event()),
+                lambda found: service.run(found, once=True, stop=threading.Event()),
             )
 
     return run

@@ -15,7 +15,7 @@ from cdc_sync.cli.app import main
 from cdc_sync.config import Config
 from cdc_sync.errors import KafkaUnavailable
 from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.runtime import job
+from cdc_sync.runtime import service
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -67,7 +67,7 @@ def test_the_job_goes_on_when_the_broker_comes_back(
     produce("__debezium-heartbeat.outage.shop", other.insert(id=7))
     spark()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(job.run, config, once=False, stop=stop)
+        running = pool.submit(service.run, config, once=False, stop=stop)
         try:
             _wait_until_equal(lake, table)
             kafka.stop()
@@ -107,7 +107,7 @@ def test_a_broker_that_stays_away_is_one_clear_error(
     spark()
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(job.run, config, once=False, stop=stop)
+        running = pool.submit(service.run, config, once=False, stop=stop)
         _wait_until_equal(lake, table)
         kafka.stop()
         try:
@@ -130,7 +130,7 @@ def test_a_job_ends_soon_also_while_the_broker_is_away(
     spark()
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(job.run, _with_kafka(lake), once=False, stop=stop)
+        running = pool.submit(service.run, _with_kafka(lake), once=False, stop=stop)
         _wait_until_equal(lake, table)
         kafka.stop()
         try:

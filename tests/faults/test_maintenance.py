@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc_sync.cli.app import main
-from cdc_sync.runtime import job, stream
+from cdc_sync.runtime import service, stream
 from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT64, column
 from tests.conftest import Produce
@@ -49,7 +49,7 @@ def test_tables_are_maintained_while_they_change_in_every_way(
     shop.open()
     spark()
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(job.run, lake.config, once=False, stop=stop)
+        running = pool.submit(service.run, lake.config, once=False, stop=stop)
         try:
             for happens in (shop.trade, shop.grow, shop.alter, lambda: retyped(shop)):
                 happens()

@@ -301,10 +301,10 @@ class Live:
 
 def run_job(config: Config, stop: threading.Event, prepare: Callable[[], None]) -> None:
     """Run the job until `stop` is set; `prepare` is called before it starts a session."""
-    from cdc_sync.runtime import job
+    from cdc_sync.runtime import service
 
     prepare()
-    job.run(config, once=False, stop=stop)
+    service.run(config, once=False, stop=stop)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from cdc_sync.config.sources import SourceDatabase
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.operations.verify.report import TableVerified
-from cdc_sync.runtime import job
+from cdc_sync.runtime import service
 from tests.corpus.reader import topics
 from tests.corpus.runs import corpus_config
 from tests.postgres import postgres_server
@@ -67,7 +67,7 @@ def send(servers: str, capture: str) -> None:
 def verified(config: Config, spark: Callable[[], None], dsn: str) -> dict[str, TableVerified]:
     """Run the job and compare; tables by their last name."""
     spark()
-    job.run(config, once=True, stop=threading.Event())
+    service.run(config, once=True, stop=threading.Event())
     settings = {"source": SourceDatabase(dsn=dsn), "verify": Verify(settle=timedelta(0))}
     spark()
     found = commands.verify(config.model_copy(update=settings), limit=50)

@@ -111,7 +111,7 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.POLICY: Entry(
         "The source changed in a way that `policy` says to pause before.",
         _STATUS,
-        "Set the policy that the remedy names to what you want, and start the job again.",
+        "Set the policy that the remedy names to what you want.",
     ),
     Code.UNPROVEN: Entry(
         "Columns vanished and others came at once, and nothing proves whether they were renamed.",
@@ -132,17 +132,17 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.NOT_IGNORABLE: Entry(
         "`policy.add_column: ignore` is to leave out a column that may be another one's new name, or is of the key.",
         _STATUS,
-        "`cdc-sync decide CONFIG TABLE` with what happened; or `policy.add_column: apply`, and start the job again.",
+        "`cdc-sync decide CONFIG TABLE` with what happened; or `policy.add_column: apply`.",
     ),
     Code.INITIAL: Entry(
         "A column is new, what rows of before hold in it is not known, and `policy.unknown_values` is pause.",
         _HISTORY,
-        "Set `initial_values` of the table, and start the job again.",
+        "Set `initial_values` of the table.",
     ),
     Code.TYPE: Entry(
         "A column's type changed, and `policy.incompatible_types` does not let the target follow.",
         "`cdc-sync docs type-changes`.",
-        "Set the policy that the remedy names, and start the job again.",
+        "Set the policy that the remedy names.",
     ),
     Code.COLUMN_TYPE: Entry(
         "A column is of a type that no target column can hold without loss.",
@@ -219,7 +219,7 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.RENAME: Entry(
         "The source table was renamed, and its target cannot follow.",
         _HISTORY,
-        "Set `policy.rename_table: stay` for the table, and start the job again.",
+        "Set `policy.rename_table: stay` for the table.",
     ),
     Code.TRUNCATE: Entry(
         "The source table was emptied, and which rows were there before is not known.",
@@ -259,7 +259,7 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.NOT_OURS: Entry(
         "A table that this program did not make for this source table has the target's name.",
         _STATUS,
-        f"Move it away, then {_RESUME}; or give the table another target, and start the job again.",
+        f"Move it away, then {_RESUME}; or give the table another target.",
     ),
     Code.UNREADABLE: Entry(
         "The target does not say any more what it holds: its commits have expired, or its log was deleted.",
@@ -274,27 +274,27 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.CLASH: Entry(
         "Two source tables are routed to one target.",
         "`tables` in the configuration.",
-        "Give one of them another target, or both the same `merge`, and start the job again.",
+        "Give one of them another target, or both the same `merge`.",
     ),
     Code.SHARED: Entry(
         "Several tables share the target, and a change of one does not fit the others.",
         _STATUS,
-        f"Undo it at the source, then {_RESUME}; or give the table a target of its own, and start the job again.",
+        f"Undo it at the source, then {_RESUME}; or give the table a target of its own.",
     ),
     Code.OTHER_MODE: Entry(
         "The target was made in another mode or regime than the configuration says now.",
         _STATUS,
-        "Set it back, and start the job again; or `cdc-sync regime CONFIG TABLE` for a Hudi table.",
+        "Set it back; or `cdc-sync regime CONFIG TABLE` for a Hudi table.",
     ),
     Code.UNREAD: Entry(
         "The target is kept in a way that a reader which the configuration names does not read right.",
         "`cdc-sync docs readers`.",
-        "Say in the rule's `readers` who reads it, and start the job again; or give the table another target.",
+        "Say in the rule's `readers` who reads it; or give the table another target.",
     ),
     Code.PARTITIONS: Entry(
         "The target cannot be partitioned as `partition_by` says.",
         "`cdc-sync docs partitions`.",
-        "Name columns and transforms that the table has, and start the job again.",
+        "Name columns and transforms that the table has.",
     ),
     Code.BEHIND: Entry(
         "The target has versions that the history does not have, and the topic does not tell them any more.",
@@ -314,12 +314,12 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.REWRITE: Entry(
         "A change writes all rows anew, and the target is larger than `policy.rewrite_limit`.",
         "`cdc-sync plan CONFIG`: bytes and minutes.",
-        "Raise `policy.rewrite_limit` for the table, and start the job again.",
+        "Raise `policy.rewrite_limit` for the table.",
     ),
     Code.SCHEMA_SIZE: Entry(
         "The table has more columns, deeper ones or longer names than `limits` allows.",
         _STATUS,
-        "Raise the limit that the reason names, and start the job again, if it is meant.",
+        "Raise the limit that the reason names, if it is meant.",
     ),
     Code.EVIDENCE: Entry(
         "A change was seen that the evidence does not tell of yet. The table goes on by itself.",

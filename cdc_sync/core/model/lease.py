@@ -47,11 +47,13 @@ class Pulse:
         batches: how many it has processed.
         batch_began: the one that runs; None between two.
         batch_ended: the last one.
+        refused: why the last edit of the configuration was not taken up, None if it was.
     """
 
     batches: int = 0
     batch_began: float | None = None
     batch_ended: float | None = None
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,7 @@ def _asked(what: str, setting: str) -> Refused:
     return Refused(
         code=Code.POLICY,
         reason=f"{what}, and policy.{setting} is pause",
-        remedy=f"set policy.{setting}: apply, for this table or for all, and start the job again",
+        remedy=f"set policy.{setting}: apply, for this table or for all",
     )
 
 
@@ -188,7 +188,7 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
             reason=f"column {doubtful[0]!r} is new or another one's new name, so it cannot be ignored without losing "
             "values, perhaps of a column that is wanted",
             remedy="say what happened: `cdc-sync decide` with --rename OLD=NEW, or with --drop of the old one; or set "
-            "policy.add_column: apply and start the job again",
+            "policy.add_column: apply",
         )
     names = [seen.columns[index].name for index in alignment.added]
     in_key = [name for name in names if name in seen.key]
@@ -196,7 +196,7 @@ def wanted(before: InternalSchema, seen: ObservedSchema, alignment: Alignment, p
         return Refused(
             code=Code.NOT_IGNORABLE,
             reason=f"column {in_key[0]!r} is new and of the key, so it cannot be ignored",
-            remedy="set policy.add_column: apply and start the job again",
+            remedy="set policy.add_column: apply",
         )
     return _without(kept, frozenset(alignment.added), tuple(names))
 
@@ -291,14 +291,14 @@ def wanted_members(column: str, before: DataType, seen: DataType, policy: Policy
             code=Code.NOT_IGNORABLE,
             reason=f"member {found.doubtful[0][1]!r} is new or another one's new name, so it cannot be ignored without "
             "losing values, perhaps of a member that is wanted",
-            remedy="set policy.add_column: apply and start the job again",
+            remedy="set policy.add_column: apply",
         )
     if found.doubtful and policy.unproven_rename == "pause":
         old, new = found.doubtful[0]
         return Refused(
             code=Code.UNPROVEN,
             reason=f"it cannot be proven what happened to members: {old!r} is gone and {new!r} is new",
-            remedy="set policy.unproven_rename: add, which drops the one and adds the other, and start the job again",
+            remedy="set policy.unproven_rename: add, which drops the one and adds the other",
         )
     split = () if policy.drop_column == "keep" else tuple(dict.fromkeys(old for old, _ in found.doubtful))
     return WantedMembers(type=type_, kept=tuple(found.kept), ignored=tuple(found.ignored), split=split)

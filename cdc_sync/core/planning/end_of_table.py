@@ -53,8 +53,7 @@ def end_of_table(
         return Refused(
             code=Code.POLICY,
             reason=f"the source table was dropped ({drop.statement}), and policy.drop_table is pause",
-            remedy="set policy.drop_table: keep, which leaves the target as it is, or drop or archive, and start the "
-            "job again",
+            remedy="set policy.drop_table: keep, which leaves the target as it is, or drop or archive",
         )
     if answer != "keep" and (drop.follower == "renamed" or (overtaken and drop.follower is None)):
         if patient and drop.follower is None:

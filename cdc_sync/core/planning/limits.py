@@ -120,7 +120,7 @@ def too_large_to_rewrite(policy: Policy, *, rows: int | None, size: int) -> Refu
     return Refused(
         code=Code.REWRITE,
         reason=f"a column's type changed, for which {_to_be_rewritten(policy, rows, size)}",
-        remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or "
+        remedy=f"set policy.rewrite_limit: {size} or more for the table, or "
         "policy.incompatible_types: side_column, which rewrites nothing",
     )
 
@@ -132,8 +132,7 @@ def too_large_to_divide(policy: Policy, *, rows: int | None, size: int) -> Refus
     return Refused(
         code=Code.REWRITE,
         reason=f"partition_by says something else, for which {_to_be_rewritten(policy, rows, size)}",
-        remedy=f"set policy.rewrite_limit: {size} or more for the table and start the job again, or let partition_by "
-        "say what it said",
+        remedy=f"set policy.rewrite_limit: {size} or more for the table, or let partition_by say what it said",
     )
 
 

@@ -24,7 +24,7 @@ def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Re
             return Refused(
                 code=Code.PARTITIONS,
                 reason=f"partition_by names {field_text(item)}, and the table has no column {item.column!r}",
-                remedy="name a column that it has in partition_by, by its present name, and start the job again",
+                remedy="name a column that it has in partition_by, by its present name",
             )
         taken = None if isinstance(type_, NESTED) else what_it_takes(item, type_)
         if isinstance(type_, NESTED) or taken is not None:
@@ -32,6 +32,6 @@ def misfit(partitioning: Partitioning, schema: InternalSchema, mode: Mode) -> Re
             return Refused(
                 code=Code.PARTITIONS,
                 reason=f"partition_by names {field_text(item)}, column {item.column!r} is {type_text(type_)}; {why}",
-                remedy="name another column or transform in partition_by, and start the job again",
+                remedy="name another column or transform in partition_by",
             )
     return None

@@ -272,7 +272,7 @@ def _say_what_happened(before: InternalSchema, seen: ObservedSchema, alignment: 
     ways.append(_decide(table, "--drop", gone[0]) if gone else _decide(table, "--not-same", new[0]))
     more = ", for each column" if max(len(gone), len(new)) > 1 else ""
     said = f"say what happened: {' or '.join(ways)}{more}"
-    return f"{said}; or set policy.unproven_rename: add and start the job again"
+    return f"{said}; or set policy.unproven_rename: add"
 
 
 def _decide(table: TableId, option: str, value: str) -> str:

@@ -55,7 +55,7 @@ def evolved(
         return Refused(
             code=Code.SHARED,
             reason=f"its column {union.source.name!r} has the name of the one that says which table a row is of",
-            remedy="set merge.source_column, with another target if this one has rows, and start the job again",
+            remedy="set merge.source_column, with another target if this one has rows",
         )
     found = _placed(union, share, table, schema, capabilities)
     if isinstance(found, Refused):

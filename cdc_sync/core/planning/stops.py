@@ -165,7 +165,7 @@ def lost_beginning(lost: str) -> Pause:
         reason=f"{lost} were deleted from the topic, and the target, which held them, is not there or holds nothing: "
         "what is left does not make the whole table",
         remedy="bring the target back; or have the connector snapshot the table again, set policy.missing_rows: insert "
-        "for it, and start the job again",
+        "for it",
     )
 
 

@@ -60,8 +60,7 @@ def departure_of(history: History, told: ToldRename, policy: Policy, *, patient:
         return Refused(
             code=Code.POLICY,
             reason=f"the source table was renamed to {told.new} ({told.statement}), and policy.rename_table is pause",
-            remedy="set policy.rename_table: stay, which leaves the target as it is, or follow, which renames it, and "
-            "start the job again",
+            remedy="set policy.rename_table: stay, which leaves the target as it is, or follow, which renames it",
         )
     if patient and not told.settled:
         return Awaited(
@@ -107,7 +106,7 @@ def arrival_of(left: History, end: Version, own: History | None) -> Version | Re
             code=Code.RENAME,
             reason=f"the source table was renamed to {end.renamed_to}, which was another table before, and the two "
             "histories cannot be joined",
-            remedy=f"set policy.rename_table: stay for {left.table} and start the job again; snapshot the table under "
+            remedy=f"set policy.rename_table: stay for {left.table}; snapshot the table under "
             "its new name into a new target",
         )
     shown = former if head.renamed_from is not None and former is not None else None

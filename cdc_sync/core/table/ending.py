@@ -92,7 +92,7 @@ def _cannot_move(state: TableState, facts: Facts, end: Version) -> Pause | Fail 
             code=Code.RENAME,
             reason=f"the source table was renamed to {end.renamed_to}, whose rows go to {into} with those of other "
             "tables, so the target cannot be renamed to that",
-            remedy=f"set policy.rename_table: stay for {state.table} and start the job again",
+            remedy=f"set policy.rename_table: stay for {state.table}",
             at=str(end.kafka),
         )
     version = arrival(state, facts.need(HistoryOf(end.renamed_to)), end)

@@ -65,7 +65,7 @@ def _not_ours(state: TableState, found: TargetState) -> UnfitTarget | None:
         return UnfitTarget(
             Code.SHARED,
             f"Cannot sync {state.table}: several source tables share the target {state.route.target}",
-            "give its rule merge, or route the table elsewhere, and start the job again",
+            "give its rule merge, or route the table elsewhere",
         )
     return None
 

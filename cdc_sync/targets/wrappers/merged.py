@@ -153,7 +153,7 @@ class MergedTarget:
                             Refused(
                                 code=Code.SHARED,
                                 reason="the change takes writing rows anew, and rows of other tables are among them",
-                                remedy="give the table a target of its own and start the job again",
+                                remedy="give the table a target of its own",
                             ),
                         )
 
@@ -323,7 +323,7 @@ class MergedTarget:
             raise UnfitTarget(
                 Code.SHARED,
                 f"Cannot merge {self._table} into {name}: there {union.source.name!r} says which table a row is of",
-                "set merge.source_column to that, or route it elsewhere, and start the job again",
+                "set merge.source_column to that, or route it elsewhere",
             )
         share = union.find(self._table)
         progress = None if share is None else _progress_of(share, state.progress)
