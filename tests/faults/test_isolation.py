@@ -141,7 +141,7 @@ def test_what_passes_is_tried_again_and_needs_no_restart(pipeline: Pipeline) -> 
     job.tables.restore()
 
     since = pipeline.status(BAD).since
-    failed = replace(before, state="failing", reason=str(AWAY), since=since)
+    failed = replace(before, state="failing", code="target-failed", reason=str(AWAY), since=since)
     assert (since is not None, pipeline.status(BAD)) == (True, failed), "what it was before stays told"
     job.catch_up()
     assert pipeline.status(BAD) == failed
