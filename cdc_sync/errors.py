@@ -40,6 +40,9 @@ class ConfigError(CdcSyncError):
         message: what is wrong and how to fix it, without the place.
         path: the file, if the configuration came from one.
         line, column: one-based place in the file, if known.
+
+    Attributes:
+        others: what else is wrong in the same file, in its order.
     """
 
     exit_code = 2
@@ -53,6 +56,7 @@ class ConfigError(CdcSyncError):
         self.path = path
         self.line = line
         self.column = column
+        self.others: tuple[ConfigError, ...] = ()
 
 
 class SetupError(CdcSyncError):

@@ -15,7 +15,7 @@ from cdc_sync.cli import render as output
 from cdc_sync.cli.printable import printable
 from cdc_sync.cli.signals import INTERRUPTED
 from cdc_sync.config import Config, Secret, load_config, redact
-from cdc_sync.errors import CdcSyncError, TransientError
+from cdc_sync.errors import CdcSyncError, ConfigError, TransientError
 
 Result = TypeVar("Result")
 DEAD_JVM = (
@@ -86,10 +86,12 @@ def _agrees() -> bool:
 def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result], *, quiet: bool = False) -> Result:
     """Do the work, print its result and return it; turn a failure into one line and an exit code."""
     log.configure(as_json=style.as_json, verbose=style.verbose, secrets=secrets)
+    others: tuple[str, ...] = ()
     try:
         value = work()
     except CdcSyncError as error:
         message, exit_code = str(error), error.exit_code
+        others = tuple(map(str, error.others)) if isinstance(error, ConfigError) else ()
         cause: BaseException = error
     except KeyboardInterrupt as error:
         message, exit_code, cause = "Interrupted", INTERRUPTED, error
@@ -105,7 +107,7 @@ def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result],
         return value
     if style.verbose:
         sys.stderr.write(printable(redact("".join(traceback.format_exception(cause)), secrets)))
-    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets)
+    output.show_error(message, exit_code, as_json=style.as_json, secrets=secrets, others=others)
     raise typer.Exit(exit_code)
 
 

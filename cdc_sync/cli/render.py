@@ -57,13 +57,19 @@ def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> N
             console.print(part)
 
 
-def show_error(message: str, exit_code: int, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
-    """Print why a command failed: one line on stderr; with JSON one object on stdout, where the result would be."""
-    text = printable(redact(" ".join(message.split()), secrets))
+def show_error(
+    message: str, exit_code: int, *, as_json: bool, secrets: Collection[Secret] = (), others: Iterable[str] = ()
+) -> None:
+    """Print why a command failed: one line on stderr; with JSON one object on stdout, where the result would be.
+
+    Args:
+        others: what else is wrong, one line each.
+    """
+    text, *more = (printable(redact(" ".join(item.split()), secrets)) for item in (message, *others))
     if as_json:
-        _write_json({"error": text, "exit_code": exit_code})
+        _write_json({"error": text, "exit_code": exit_code} | ({"others": more} if more else {}))
     else:
-        sys.stderr.write(f"cdc-sync: {text}\n")
+        sys.stderr.write("".join(f"cdc-sync: {line}\n" for line in (text, *more)))
 
 
 def _write_json(data: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,7 +25,7 @@ def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -
         environ: what `${env:NAME}` sees; the process's environment if None.
 
     Raises:
-        ConfigError: with file, line and column of the first problem.
+        ConfigError: with file, line and column of the first problem; the others are with it.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -50,22 +50,35 @@ def parse_config(text: str, *, path: str = "<text>", environ: Mapping[str, str] 
             (),
         )
     known = os.environ if environ is None else environ
-    values = _resolved(document, document.value, (), known)
+    unresolved: list[ConfigError] = []
+    values = _resolved(document, document.value, (), known, unresolved)
+    if unresolved:
+        raise _together(unresolved)
     try:
         return Config.model_validate(values)
     except ValidationError as error:
         # `from None`: pydantic's own error quotes values.
-        raise _first(document, error) from None
+        raise _problems(document, error) from None
 
 
-def _resolved(document: Document, value: object, place: Place, environ: Mapping[str, str]) -> object:
+def _together(problems: Sequence[ConfigError]) -> ConfigError:
+    first, *others = problems
+    first.others = tuple(others)
+    return first
+
+
+def _resolved(
+    document: Document, value: object, place: Place, environ: Mapping[str, str], unresolved: list[ConfigError]
+) -> object:
+    """Return a value with its references resolved; what cannot be is added to `unresolved`."""
     match value:
         case str():
             try:
                 config_dir = os.path.dirname(os.path.abspath(document.path))
                 return resolve(value, config_dir=config_dir, environ=environ)
             except UnresolvedError as error:
-                raise document.error(f"Cannot resolve {dotted(place)}: {error}", place) from None
+                unresolved.append(document.error(f"Cannot resolve {dotted(place)}: {error}", place))
+                return value
         case dict():
             for key in value:
                 if "${" in key:
@@ -75,9 +88,10 @@ def _resolved(document: Document, value: object, place: Place, environ: Mapping[
                         (*place, key),
                         at_key=True,
                     )
-            return {key: _resolved(document, item, (*place, key), environ) for key, item in value.items()}
+            items = value.items()
+            return {key: _resolved(document, item, (*place, key), environ, unresolved) for key, item in items}
         case tuple():
-            return tuple(_resolved(document, item, (*place, i), environ) for i, item in enumerate(value))
+            return tuple(_resolved(document, item, (*place, i), environ, unresolved) for i, item in enumerate(value))
         case _:
             return value
 
@@ -88,10 +102,14 @@ def dotted(place: Place) -> str:
     return text.removeprefix(".") or "the file"
 
 
-def _first(document: Document, error: ValidationError) -> ConfigError:
-    """Choose what to report: the first in the file, but a misspelt key before what it makes look missing."""
-    problems = [(found["type"], _translated(document, dict(found))) for found in error.errors(include_url=False)]
-    return min(problems, key=lambda found: (found[0] != "extra_forbidden", found[1].line, found[1].column))[1]
+def _problems(document: Document, error: ValidationError) -> ConfigError:
+    """Report all that is wrong: misspelt keys first, without what they make look missing; else in the file's order."""
+    found = error.errors(include_url=False)
+    misspelt = {item["loc"][:-1] for item in found if item["type"] == "extra_forbidden"}
+    told = [item for item in found if item["type"] != "missing" or item["loc"][:-1] not in misspelt]
+    problems = {str(it): (item["type"], it) for item in told for it in (_translated(document, dict(item)),)}
+    ordered = sorted(problems.values(), key=lambda it: (it[0] != "extra_forbidden", it[1].line, it[1].column))
+    return _together([problem for _, problem in ordered])
 
 
 def _translated(document: Document, found: dict[str, Any]) -> ConfigError:

@@ -88,7 +88,10 @@ class Followed:
         try:
             found = self._load()
         except ConfigError as error:
-            self._refuse(str(error))
+            self._refuse("; ".join(map(str, (error, *error.others))))
+            return
+        except Exception as error:  # whatever it is, the thread that looks must live: it also tells the job to stop
+            self._refuse(f"it cannot be read ({type(error).__name__})")
             return
         fixed = for_a_start(self._config, found)
         if fixed:

@@ -111,6 +111,15 @@ def test_a_file_that_is_gone_for_a_moment_is_refused_and_read_again(followed: Fo
     assert refused(followed) is None
 
 
+def test_whatever_reading_it_fails_with_is_no_end_of_the_job(path: Path) -> None:
+    def fail() -> Config:
+        raise RuntimeError("a value that nobody may see")
+
+    followed = Followed(path, load_config(path), fail, now=threading.Event())
+    followed.look()
+    assert refused(followed) == "it cannot be read (RuntimeError)"
+
+
 def test_what_the_file_refers_to_is_read_again_where_somebody_asks_for_it(path: Path, tmp_path: Path) -> None:
     (tmp_path / "pattern").write_text("a.*")
     path.write_text(TEXT.replace("'.*'", "'${file:${config_dir}/pattern}'"))
