@@ -15,7 +15,7 @@ import typer
 from cdc_sync.api import commands
 from cdc_sync.cli import log, requests
 from cdc_sync.cli import render as output
-from cdc_sync.cli.guard import Style, guarded, style_of, with_config
+from cdc_sync.cli.guard import Style, guarded, loaded, style_of, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, Verbose
 from cdc_sync.cli.signals import interruptible
 from cdc_sync.config import Config, load_config
@@ -86,8 +86,8 @@ def run(
     when it is run again, and with 5 if one is paused.
     """
     style = style_of(ctx, as_json, verbose)
-    loaded = guarded(style, (), lambda: load_config(config), quiet=True)
-    secrets = list(loaded.secrets)
+    first = loaded(style, config)
+    secrets = list(first.secrets)
     now = threading.Event()
 
     def load() -> Config:
@@ -96,9 +96,7 @@ def run(
         return again
 
     def work(stop: threading.Event) -> RunReport:
-        return commands.run(
-            loaded, once=once, standby=standby, stop=stop, reload_from=config, reload_now=now, load=load
-        )
+        return commands.run(first, once=once, standby=standby, stop=stop, reload_from=config, reload_now=now, load=load)
 
     found = guarded(style, secrets, lambda: interruptible(work, hangup=now))
     if once:

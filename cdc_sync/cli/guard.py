@@ -44,8 +44,13 @@ def with_config(
 ) -> Result:
     """Load a configuration, do something with it, and show what comes of it."""
     style = style_of(ctx, as_json, verbose)
-    config = guarded(style, (), lambda: load_config(path), quiet=True)
+    config = loaded(style, path)
     return guarded(style, tuple(config.secrets), lambda: command(config))
+
+
+def loaded(style: Style, path: str) -> Config:
+    """Load a configuration; what is wrong with it ends the command."""
+    return guarded(style, (), lambda: load_config(path), quiet=True)
 
 
 def confirmed(
@@ -66,14 +71,16 @@ def confirmed(
         dry_run: only show it.
     """
     style = style_of(ctx, as_json, verbose)
+    if not (yes or dry_run) and (style.as_json or not sys.stdin.isatty()):
+        raise typer.BadParameter("nobody can be asked here: say --yes to do it, or --dry-run to be told")
+    config = loaded(style, path)
+    secrets = tuple(config.secrets)
     if not (yes or dry_run):
-        if style.as_json or not sys.stdin.isatty():
-            raise typer.BadParameter("nobody can be asked here: say --yes to do it, or --dry-run to be told")
-        with_config(ctx, path, as_json, verbose, lambda config: command(config, dry_run=True))
+        guarded(style, secrets, lambda: command(config, dry_run=True))
         if not _agrees():
             output.show_error("Nothing was done", 1, as_json=False, secrets=())
             raise typer.Exit(1)
-    with_config(ctx, path, as_json, verbose, lambda config: command(config, dry_run=dry_run))
+    guarded(style, secrets, lambda: command(config, dry_run=dry_run))
 
 
 def _agrees() -> bool:

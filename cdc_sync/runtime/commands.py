@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from structlog import get_logger
 
@@ -19,6 +19,8 @@ from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.tables import Tables
 
 Work: TypeAlias = Callable[[], None]
+Word: TypeAlias = Literal["hold", "rollback", "regime"]
+"""What stands in a file as long as the operator means it; `Requests` has what the table was read with."""
 
 
 class Asked:
@@ -58,13 +60,13 @@ class Asked:
         )
         for table in self._tables.all():
             if table.table in held or table.state.requests.hold is not None:
-                self._take_up(table, self._hold(table))
+                self._take_up(table, self._word(table, "hold"))
             if table.table in resumed:
                 self._take_up(table, (partial(self._resume, table),))
             if table.table in rolled or table.state.requests.rollback is not None:
-                self._take_up(table, self._rollback(table))
+                self._take_up(table, self._word(table, "rollback"))
             if table.table in rewritten:
-                self._take_up(table, self._regime(table))
+                self._take_up(table, self._word(table, "regime"))
             if table.table in resynced or table.is_behind(()):
                 self._take_up(table, self._resyncs(table))
             if table.shows_other_evidence:
@@ -95,10 +97,10 @@ class Asked:
             if table.table in held and table.state.requests.hold is None:
                 table.is_to_look = True
 
-    def _hold(self, table: TableActor) -> Iterator[Work]:
-        """Pause a table, or let it go on."""
-        if self._context.state.hold(table.table) != table.state.requests.hold:
-            yield partial(follow_hold, table)
+    def _word(self, table: TableActor, word: Word) -> Iterator[Work]:
+        """Take up a word that was said of a table, or taken back."""
+        if _is_unheard(table, word):
+            yield partial(follow_word, table, word)
 
     def _resume(self, table: TableActor) -> None:
         """Let a table try again, whatever it stopped for."""
@@ -106,16 +108,6 @@ class Asked:
         self._context.state.has_resumed(table.table)
         if table.state.stop is None:
             get_logger().info("table goes on", table=str(table.table), reason="the operator resumed it")
-
-    def _rollback(self, table: TableActor) -> Iterator[Work]:
-        """Undo rewrites that the operator asks to be undone."""
-        if self._context.state.rollback(table.table) != table.state.requests.rollback:
-            yield partial(follow_rollback, table)
-
-    def _regime(self, table: TableActor) -> Iterator[Work]:
-        """Rewrite a table whose columns are to be found in another way."""
-        if self._context.state.regime(table.table) != table.state.requests.regime:
-            yield partial(follow_regime, table)
 
     def _resyncs(self, table: TableActor) -> Iterator[Work]:
         """Write down what the connector says of the rows that it is to read again."""
@@ -150,25 +142,25 @@ class Asked:
             table.recovered()
 
 
-def follow_hold(table: TableActor) -> None:
-    """Pause a table if the operator asks for it, and go on if no longer."""
-    if table.context.state.hold(table.table) != table.state.requests.hold:
-        table.go_on()
-
-
-def follow_rollback(table: TableActor) -> None:
-    """Undo a rewrite if the operator asks for it, and go on if no longer."""
-    asked = table.context.state.rollback(table.table)
-    if asked == table.state.requests.rollback:
+def follow_word(table: TableActor, word: Word) -> None:
+    """Read a table again where a word of the operator is another than when it was read last: that carries it out."""
+    if not _is_unheard(table, word):
         return
     table.go_on()
-    get_logger().info("table goes on" if asked is None else "table rolled back", table=str(table.table))
+    if word == "rollback":
+        asked = table.state.requests.rollback
+        get_logger().info("table goes on" if asked is None else "table rolled back", table=str(table.table))
 
 
-def follow_regime(table: TableActor) -> None:
-    """Rewrite the target in the configured regime if the operator asks for it by now, and go on."""
-    if table.context.state.regime(table.table) != table.state.requests.regime:
-        table.go_on()
+def _is_unheard(table: TableActor, word: Word) -> bool:
+    store, heard = table.context.state, table.state.requests
+    match word:
+        case "hold":
+            return store.hold(table.table) != heard.hold
+        case "rollback":
+            return store.rollback(table.table) != heard.rollback
+        case "regime":
+            return store.regime(table.table) != heard.regime
 
 
 def _is_decided(table: TableActor) -> bool:

@@ -73,11 +73,12 @@ def _run(
     try:
         if not (lease.is_taken or lease.take(wait=True)):
             return None
-        if followed is None:
-            return _run_by(config, spark, lease, once=once, stop=stop)
+        ends, configurations = stop, iter((config,))
+        if followed is not None:
+            ends, configurations = followed.ends, followed.configurations(stop)
         report = None
-        for newest in followed.configurations(stop):
-            report = _run_by(newest, spark, lease, once=once, stop=followed.ends, followed=followed, before=report)
+        for newest in configurations:
+            report = _run_by(newest, spark, lease, once=once, stop=ends, followed=followed, before=report)
         return report
     finally:
         spark.stop()
@@ -90,8 +91,8 @@ def _run_by(
     *,
     once: bool,
     stop: threading.Event,
-    followed: Followed | None = None,
-    before: RunReport | None = None,
+    followed: Followed | None,
+    before: RunReport | None,
 ) -> RunReport:
     """Run by one configuration, until the job is to stop or has another one; everything is opened anew but Spark."""
     kafka = KafkaClient(config.kafka, stop=stop)
