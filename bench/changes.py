@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -23,7 +24,7 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import FLOAT64 as DOUBLE
 from cdc_sync.core.schema.types import INT64 as LONG
-from cdc_sync.core.schema.types import STRING
+from cdc_sync.core.schema.types import STRING, DataType
 from cdc_sync.local.kafka import KafkaServer
 from cdc_sync.local.ports import free_ports
 from cdc_sync.runtime.context import Context, open_context
@@ -98,9 +99,9 @@ def batches(context: Context, servers: str, changes: int, rows: int) -> Mapping[
         source.send(producer)
         took = _timed(lambda: _process(job, context, source))
         (table,) = job.tables.all()
-        assert table.pause is None, table.pause
-        assert table.history is not None
-        assert table.history.head.number == number + 1
+        assert table.state.stop is None, table.state.stop
+        assert table.state.history is not None
+        assert table.state.history.head.number == number + 1
         if number > _WARM:
             plain.append(without)
             changed.append(took)
@@ -145,16 +146,15 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
         F.lit(True).alias(CREATED),
         *(value.alias(label) for value, label in zip(values, labels, strict=True)),
     )
-    target.write(_LARGE, Batch(rows=filled, schema=schemas[0], progress=Progress(version=1), append=True))
+    known = Progress(version=1)
+    target.write(_LARGE, Batch(rows=filled, schema=schemas[0], progress=known, behind=known, append=True))
     spark.sql(f"CREATE TABLE {_COPY} USING iceberg AS SELECT * FROM lake.bench.large WHERE false")
     rates: dict[str, list[float]] = {"to text": [], "to numbers": []}
     ratios: dict[str, list[float]] = {way: [] for way in rates}
     for number in range(1, rounds + 1):
         before, after = schemas[(number - 1) % 2], schemas[number % 2]
         steps = migration(version(number, before), version(number, before), version(number + 1, after))
-        rewritten = _timed(
-            lambda steps=steps, number=number: target.migrate(_LARGE, steps, Progress(version=number + 1))
-        )
+        rewritten = _timed(partial(target.migrate, _LARGE, steps, Progress(version=number + 1)))
         spark.sql(f"DROP TABLE {_COPY}")
         spark.sql(f"CREATE TABLE {_COPY} USING iceberg AS SELECT * FROM lake.bench.large WHERE false")
         copied = _timed(lambda: spark.sql(f"INSERT INTO {_COPY} SELECT * FROM lake.bench.large"))
@@ -168,9 +168,9 @@ def rewriting(context: Context, rows: int, rounds: int) -> Mapping[str, float]:
     return found
 
 
-def _schema(changing: object) -> InternalSchema:
+def _schema(changing: DataType) -> InternalSchema:
     kinds = [LONG, changing, *[STRING] * 6, *[DOUBLE] * 4]
-    columns = tuple(Column(id=place, name=f"c{place}", type=kind) for place, kind in enumerate(kinds, 1))  # type: ignore[arg-type]
+    columns = tuple(Column(id=place, name=f"c{place}", type=kind) for place, kind in enumerate(kinds, 1))
     return InternalSchema(columns=columns, primary_key=(1,), last_column_id=len(columns))
 
 

@@ -126,9 +126,9 @@ def play(kind: Regime, folder: Path, servers: str, metastore: str, batches: Sequ
 
 def _rows(job: SyncJob, context: Context) -> tuple[int, str]:
     (table,) = job.tables.all()
-    assert table.pause is None, table.pause
-    assert table.history is not None
-    schema = table.history.head.schema
+    assert table.state.stop is None, table.state.stop
+    assert table.state.history is not None
+    schema = table.state.history.head.schema
     assert len(schema.columns) == 12 + 1 + _ROUNDS, "a change did not reach the table"
     frame = context.target.read(
         TargetName(namespace="inv", name="orders"), schema, [item.id for item in schema.columns]

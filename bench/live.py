@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cdc_sync.local.stack import LocalStack
 from tests.lakes.opening import FORMATS
-from tests.live.databases import MariadbDatabase, PostgresDatabase
+from tests.live.databases import Database, MariadbDatabase, PostgresDatabase
 from tests.live.run import Live, Outcome
 from tests.targets.hive import AS_ADVISED, start_metastore
 
@@ -40,7 +40,7 @@ def main() -> int:
     began = time.monotonic()
     outcomes: list[Outcome] = []
     with LocalStack(given.keep, databases=("postgres", "mariadb")) as stack, _metastore(given.format, stack) as uri:
-        databases = [PostgresDatabase(stack), MariadbDatabase(stack)]
+        databases: list[Database] = [PostgresDatabase(stack), MariadbDatabase(stack)]
         live = Live(stack, databases, stack.folder, format=given.format, metastore=uri)
         with live.running():
             while len(outcomes) < given.histories:

@@ -130,7 +130,7 @@ def steady(config: Config, spark: SparkSession, servers: str, *, tables: int, ba
 
 def _medians(job: SyncJob, watches: Sequence[Stopwatch], took: Sequence[float], tables: int) -> Steady:
     written = job.tables.of(f"{_PREFIX}t0")
-    assert [table.pause for table in written] == [None]
+    assert [table.state.stop for table in written] == [None]
     names = sorted({name for watch in watches for name in watch.seconds})
     found = {name: 1000 * median(watch.seconds[name] for watch in watches) / tables for name in names}
     counted = tuple(part for part, counts, _, _ in _PARTS if counts)

@@ -85,7 +85,7 @@ def ours(format_: Format, events: Events, shown: Sequence[Generation], config: C
     history = _history(book, route, samples)
     known = [book.learn(sample.key, sample.value) for sample in samples]
     converters = converters_for(history, route, known)
-    decoding = decoding_of(config, route, Shape.RECORD_KEY, keep_unchanged=False, headers=False)
+    decoding = decoding_of(config, route, Shape.RECORD_KEY, keep_unchanged=False, numbers=False, headers=False)
     return lambda records: convert(
         records.where(has_payload(F.col("value"))), converters, history.head.schema, decoding
     )

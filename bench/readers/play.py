@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bench.readers.history import STEPS, new_table
 from bench.readers.regimes import TABLE, Regime, configuration, regime, topic_prefix
@@ -89,8 +89,8 @@ def _send(producer: Producer, topic: str, records: Sequence[Record]) -> None:
 
 def _check(job: SyncJob, context: Context, title: str) -> None:
     for table in job.tables.all():
-        if table.pause is not None:
-            raise RuntimeError(f"{title}: {table.pause}")
+        if table.state.stop is not None:
+            raise RuntimeError(f"{title}: {table.state.stop}")
     for status in context.state.tables():
         if status.state != "running" or status.counts:
             raise RuntimeError(f"{title}: {status}")
