@@ -189,7 +189,6 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
     return replace(
         found,
         rows_begin=bound,
-        edges=not plan.exact,
         tell_out_of_range=found.out_of_range == "null" and not plan.counts_out_of_range,
         began=context.began.get(plan.table, ()),
         tell_made_up=plan.looks_for_deleted if plan.is_by_record_key else None,

@@ -76,12 +76,13 @@ def convert(
         decoding: what is wanted beside the values, and how values are read.
 
     Returns:
-        `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none), and
-        `value_column(id)` for each head column: the values after the change, for deletes only the key's. With
-        `decoding.keep_unchanged` also `position`, `unchanged_column(id)` for each column that can be left out, and
-        `doubt_column(id)` (`UNSENT`, `UNREAD` or NULL) for each whose value may be in doubt; with
-        `decoding.images` also `has_before` and `before_column(id)`; with `decoding.edges` also `snapshot_edge`,
-        with `decoding.tell_out_of_range` also `out_of_range`, and with `decoding.tell_made_up` also `made_up`.
+        `partition`, `offset`, `op`, `lsn` (NULL where the connector has none), `problem` (NULL if there is none),
+        `snapshot_edge` (whether it is the first or last row of a snapshot), and `value_column(id)` for each head
+        column: the values after the change, for deletes only the key's. With `decoding.keep_unchanged` also
+        `position`, `unchanged_column(id)` for each column that can be left out, and `doubt_column(id)` (`UNSENT`,
+        `UNREAD` or NULL) for each whose value may be in doubt; with `decoding.images` also `has_before` and
+        `before_column(id)`; with `decoding.tell_out_of_range` also `out_of_range`, and with `decoding.tell_made_up`
+        also `made_up`.
     """
     frame = records
     for projection in _compiled(converters, head, decoding):
@@ -226,10 +227,8 @@ class _Compiler:
         return first_of((F.col(FORM).isin(*found.forms), of(found)) for found in self._groups)
 
     def _asked_for(self) -> list[Column]:
-        asked = []
-        if self._decoding.edges:
-            marker = self._by_form(lambda found: found.layout.source("snapshot"))
-            asked.append(F.coalesce(marker.isin(*FIRST, *LAST), F.lit(False)).alias(SNAPSHOT_EDGE))
+        marker = self._by_form(lambda found: found.layout.source("snapshot"))
+        asked = [F.coalesce(marker.isin(*FIRST, *LAST), F.lit(False)).alias(SNAPSHOT_EDGE)]
         if self._decoding.tell_out_of_range:
             asked.append(self._by_form(becomes_null_of).alias(OUT_OF_RANGE))
         if self._decoding.tell_made_up:

@@ -74,7 +74,6 @@ class Decoding:
         max_bytes: larger values are not read, None for no limit.
         headers: registry ids may be in record headers.
         rows_begin: events before this position are of rows that a TRUNCATE took away, None if there are none such.
-        edges: tell the first and last rows of snapshots.
         tell_out_of_range: tell the rows in which a value becomes NULL for being out of range.
         tell_made_up: tell the deletes of which the connector may have made up a part of the key; if false, one is a
             problem, and if None, it is a delete like others.
@@ -92,7 +91,6 @@ class Decoding:
     max_bytes: int | None = None
     headers: bool = False
     rows_begin: SourcePosition | None = None
-    edges: bool = False
     tell_out_of_range: bool = False
     tell_made_up: bool | None = None
     began: Began = ()

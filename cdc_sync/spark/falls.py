@@ -20,12 +20,16 @@ Before: TypeAlias = Mapping[TableId, Mapping[tuple[str, int], Reached]]
 """What each partition has come to before the records that are looked at."""
 
 
-def with_falls(looked_at: DataFrame, before: Before) -> DataFrame:
-    """Add `fall`: the times around an event that proves that the source's log began anew, as `incarnations.fall`."""
-    return _of_fall().of(_of_reached().of(looked_at.withColumn("before", _reached_before(before))))
+def with_falls(looked_at: DataFrame) -> DataFrame:
+    """Add `fall`: the times around an event that proves that the source's log began anew, as `incarnations.fall`.
+
+    Args:
+        looked_at: with `reached_before` as `before`.
+    """
+    return _of_fall().of(_of_reached().of(looked_at))
 
 
-def _reached_before(before: Before) -> Column:
+def reached_before(before: Before) -> Column:
     """Return what the table's events have come to before the records, NULL where that is not known."""
     known = [
         (

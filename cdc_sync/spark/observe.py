@@ -22,7 +22,7 @@ from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import LSN, MADE_UP, OFFSET, OP, PARTITION, PROBLEM, TOPIC, value_column
 from cdc_sync.spark.conditions import any_of, any_or_false, by_partition, first_of, names_table
 from cdc_sync.spark.eventreader import EventReader
-from cdc_sync.spark.falls import Before, with_falls
+from cdc_sync.spark.falls import Before, reached_before, with_falls
 from cdc_sync.spark.kept import Projection
 from cdc_sync.spark.position import INCARNATION, KIND, PARTS, incarnation_of, literal_position, position_of
 
@@ -77,8 +77,9 @@ def survey(
         (F.col(TOPIC) == topic) & F.coalesce(F.col(OFFSET) < by_partition(of_topic), F.lit(False))
         for topic, of_topic in _by_topic(ends).items()
     )
-    looked_at = _looked_at(records, events).withColumn("within", within)
-    rows = _firsts(looked_at, cuts or {}, before or {}).collect()
+    # Each step of its own is planned anew for each range, so what differs from range to range is one.
+    beside = (within.alias("within"), reached_before(before or {}).alias("before"), _cuts_passed(cuts or {}))
+    rows = _firsts(_looked_at(records, events).select("*", *beside)).collect()
     began = dict(events.began)
     return Survey(
         stretches=tuple(_stretch(row, began) for row in rows if row.is_event),
@@ -105,8 +106,9 @@ def _looked_at(records: DataFrame, events: EventReader) -> DataFrame:
 
     No value is among them.
     """
-    changes = records.where(events.carries_change()).withColumn("digest", events.digest())
-    return _of_event(events.began).of(changes.select(TOPIC, PARTITION, OFFSET, "digest", events.event().alias("event")))
+    changes = records.where(events.carries_change())
+    read = (events.digest().alias("digest"), events.event().alias("event"))
+    return _of_event(events.began).of(changes.select(TOPIC, PARTITION, OFFSET, *read))
 
 
 @cache
@@ -173,15 +175,14 @@ def schemas(records: DataFrame, events: EventReader) -> Mapping[str, KafkaPositi
     }
 
 
-def _firsts(looked_at: DataFrame, cuts: Mapping[TableId, Sequence[SourcePosition]], before: Before) -> DataFrame:
+def _firsts(looked_at: DataFrame) -> DataFrame:
     """Return the first record of each stretch, and of each schema of records that are no changes.
 
     One job does both: most ranges are small, and what they cost is planning.
     """
-    passed = with_falls(looked_at, before).withColumn("cuts_passed", _cuts_passed(cuts))
     over_windows, is_first, found = _of_firsts()
     # No row is left out before the windows: Spark would work the columns out once for the filter, and once more.
-    return found.of(over_windows.of(passed).where(is_first))
+    return found.of(over_windows.of(with_falls(looked_at)).where(is_first))
 
 
 @cache
@@ -245,7 +246,7 @@ def _place(row: Row) -> KafkaPosition:
 
 
 def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
-    """Return how many cuts of its table lie before an event."""
+    """Return `cuts_passed`: how many cuts of its table lie before an event."""
     counts = [
         (
             _is_of(table),
@@ -254,7 +255,8 @@ def _cuts_passed(cuts: Mapping[TableId, Sequence[SourcePosition]]) -> Column:
         for table, positions in cuts.items()
         if positions
     ]
-    return first_of(counts).otherwise(F.lit(0)) if counts else F.lit(0)
+    found = first_of(counts).otherwise(F.lit(0)) if counts else F.lit(0)
+    return found.alias("cuts_passed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyspark
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaMember, JavaPackage
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -30,22 +30,10 @@ _NO_MASTER = "local[*]"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 _AVRO_LIMITS = ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
 _LEAST_AVRO_LIMIT = 16 * 1024 * 1024
-_OFTEN = (
-    "Column",
-    "SparkSession",
-    "SparkSession$",
-    "java.lang.String",
-    "org.apache.iceberg.catalog.TableIdentifier",
-    "org.apache.spark.sql.SparkSession",
-    "org.apache.spark.sql.avro.functions",
-    "org.apache.spark.sql.catalyst.expressions.ArrayTransform",
-    "org.apache.spark.sql.catalyst.expressions.LambdaFunction",
-    "org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable",
-    "py4j.reflection.TypeUtil",
-)
-"""Names that PySpark 3.5 and the job ask for while they build expressions."""
-_WHOLE = ("functions", "PythonUtils")
-"""Classes of static methods of which PySpark asks for many."""
+_ROOTS = ("com", "java", "org", "py4j", "scala")
+"""What names of packages begin with."""
+_SHORT = ("Column", "PythonUtils", "SparkSession", "SparkSession$", "functions")
+"""Classes that PySpark 3.5 asks for without their package."""
 _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 _FILES = "org.apache.spark.sql.execution.datasources"
 _DEAR = (
@@ -60,13 +48,34 @@ _OF_FILES = (f"{_FILES}.SchemaPruning", f"{_FILES}.PruneFileSourcePartitions")
 """Look for Spark's own readers of files, which Iceberg's tables and Kafka are not read by."""
 
 
-class _Remembering(JavaClass):  # type: ignore[misc]
+class _Package(JavaPackage):  # type: ignore[misc]
+    """A Java package that is asked for each of its names once; what looks like a class and is none may be one later."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = _remembering(super().__getattr__(name))
+        if isinstance(found, JavaClass) or name[0].islower():
+            setattr(self, name, found)
+        return found
+
+
+class _Class(JavaClass):  # type: ignore[misc]
     """A Java class that is asked for each of its static methods once."""
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        setattr(self, name, found)
+        found = _remembering(super().__getattr__(name))
+        if isinstance(found, JavaMember | JavaClass):
+            setattr(self, name, found)
         return found
+
+
+def _remembering(found: Any) -> Any:
+    match found:
+        case JavaPackage():
+            return _Package(found._fqn, found._gateway_client, found._jvm_id)
+        case JavaClass():
+            return _Class(found._fqn, found._gateway_client)
+        case _:
+            return found
 
 
 def build_session(config: Config) -> SparkSession:
@@ -254,21 +263,14 @@ def _check_connectors(spark: SparkSession, target: Target) -> None:
 
 
 def remember_names(jvm: Any) -> None:
-    """Look names of Java classes, and of the methods expressions are built with, up once.
+    """Look names of Java's packages and classes, and of their static methods, up once.
 
     The gateway keeps none: each `F.col` asks the JVM anew what `functions` is, which tries it in every imported package
     and for each searches all jars of the class path in vain, and then what its `col` is. That was a fifth of the time
     of small batches; of what was left of building expressions, asking for methods was a third.
     """
-    for name in _WHOLE:
-        found = getattr(jvm, name)
-        setattr(jvm, name, _Remembering(found._fqn, found._gateway_client))
-    for path in _OFTEN:
-        place = jvm
-        for name in path.split("."):
-            found = getattr(place, name)
-            setattr(place, name, found)
-            place = found
+    for name in (*_ROOTS, *_SHORT):
+        setattr(jvm, name, _remembering(getattr(jvm, name)))
 
 
 def rules_left_out(target: Target) -> tuple[str, ...]:

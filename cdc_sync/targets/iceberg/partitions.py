@@ -72,8 +72,9 @@ def properties_of(partitioning: Partitioning | None) -> dict[str, str]:
 
 def partitioning_of(table: Any) -> Partitioning:
     """Return what new files are divided by, in the table's names; other transforms than ours are left out."""
-    found = ((field, _known(table.schema(), field)) for field in table.spec().fields())
-    return Partitioning(fields=tuple(item for _, item in found if item is not None))
+    schema = table.schema()
+    found = (_known(schema, field) for field in _partitioned(table.spec()))
+    return Partitioning(fields=tuple(item for item in found if item is not None))
 
 
 def repartition(jvm: Any, transaction: Any, partitioning: Partitioning, given: Mapping[str, str]) -> None:
@@ -182,7 +183,8 @@ def left_columns(table: Any) -> tuple[str, ...]:
 
 
 def _partitioned(spec: Any) -> Iterator[Any]:
-    return (field for field in spec.fields() if not field.transform().isVoid())
+    # Asked first, for each look at a list is a dozen calls.
+    return (field for field in (() if spec.isUnpartitioned() else spec.fields()) if not field.transform().isVoid())
 
 
 def _sources(table: Any) -> list[int]:

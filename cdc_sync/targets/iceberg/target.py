@@ -61,7 +61,7 @@ from cdc_sync.targets.common.rewritten_rows import converted_rows
 from cdc_sync.targets.common.shared_rows import change_rows_statement, held_rows, remove_rows_statement
 from cdc_sync.targets.iceberg import maintenance as iceberg_upkeep
 from cdc_sync.targets.iceberg.change import Change
-from cdc_sync.targets.iceberg.commits import lineage, past_columns
+from cdc_sync.targets.iceberg.commits import field_ids, lineage, past_columns
 from cdc_sync.targets.iceberg.creation import create_table
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
@@ -80,6 +80,7 @@ class IcebergTarget:
         activate(spark)
         self._catalog: Any = self._open_catalog()
         self._namespaces = threading.Lock()
+        self._identifiers: dict[TargetName, Any] = {}
         self._left: dict[TargetName, tuple[str, ...]] = {}  # what `left_columns` says, until the next migration
 
     @property
@@ -112,7 +113,7 @@ class IcebergTarget:
             columns=HeldColumns(
                 identity=f"{table.uuid()} {table.properties().get(PARTITION_PROPERTY)}",
                 version=int(stamp or 0),
-                numbers={field.name(): int(field.fieldId()) for field in table.schema().columns()},
+                numbers=field_ids(self._jvm, table.schema()),
             ),
         )
 
@@ -354,12 +355,14 @@ class IcebergTarget:
         return self._catalog.loadTable(self._identifier(name))
 
     def _identifier(self, name: TargetName) -> Any:
-        gateway = self._spark.sparkContext._gateway
-        assert gateway is not None
-        parts = gateway.new_array(self._jvm.java.lang.String, 2)
-        for index, part in enumerate(held_parts(name, ICEBERG.tables)):
-            parts[index] = part
-        return self._jvm.org.apache.iceberg.catalog.TableIdentifier.of(parts)
+        if name not in self._identifiers:
+            gateway = self._spark.sparkContext._gateway
+            assert gateway is not None
+            parts = gateway.new_array(self._jvm.java.lang.String, 2)
+            for index, part in enumerate(held_parts(name, ICEBERG.tables)):
+                parts[index] = part
+            self._identifiers[name] = self._jvm.org.apache.iceberg.catalog.TableIdentifier.of(parts)
+        return self._identifiers[name]
 
     def _sql_name(self, name: TargetName) -> str:
         return ".".join(quoted(part) for part in (self._catalog_name, *held_parts(name, ICEBERG.tables)))
