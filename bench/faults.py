@@ -271,7 +271,7 @@ class _Play:
         counted = status is not None and (
             status.state != "running" or (status.warnings and set(open_) <= {"rows", "columns"})
         )
-        topics = {it.topic for it in StateStore(config.pipeline.root).quarantine.counts()}
+        topics = {it.topic for it in StateStore(config.pipeline.root).dead_letters.counts()}
         aside = f"{fault.source}.{fault.table}" in topics
         warned = status is not None and any(
             "no topic is configured that tells statements" in it for it in status.evidence_gaps

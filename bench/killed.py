@@ -163,7 +163,7 @@ def _last_run(folder: Path) -> list[str]:
     failures = [] if ended.returncode == 0 else [f"the last run failed: {ended.stderr[-2000:]}"]
     state = StateStore(f"{folder}/state/killed")
     failures += [f"{table.table} is {table.state}: {table.reason}" for table in state.tables() if table.reason]
-    failures += [f"{item.records} records set aside: {item.reason}" for item in state.quarantine.counts()]
+    failures += [f"{item.records} records set aside: {item.reason}" for item in state.dead_letters.counts()]
     text = (folder / "job.log").read_text(errors="replace")
     for word in ("table failed", "stream failed"):
         found = [line for line in text.splitlines() if word in line]

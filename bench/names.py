@@ -338,7 +338,7 @@ def _play(name: str, folder: Path, servers: str, metastore: str, lists: bool) ->
         said = (line for line in refused.splitlines() if f"topic={table.topic} " in line)
         reason = next(said, "") if status is None else status.reason or ""
         told = status is not None and status.state in ("paused", "failing", "waiting")
-        aside = (folder / "state" / "names" / "quarantine" / table.topic).exists()
+        aside = (folder / "state" / "names" / "dead-letters" / table.topic).exists()
         outcome = "safe" if rows == wanted else "refused" if told or reason else "set aside" if aside else "silent"
         counts[group, outcome] += 1
         if lists or outcome in ("set aside", "silent"):

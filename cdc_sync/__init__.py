@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         validate,
         verify,
     )
+    from cdc_sync.api.dead_letters import discard_dead_letters, list_dead_letters, show_dead_letter
     from cdc_sync.api.requests import decide, pause, resume, resync, rollback
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
@@ -36,7 +37,9 @@ __all__ = [
     "Words",
     "decide",
     "diff",
+    "discard_dead_letters",
     "history",
+    "list_dead_letters",
     "load_config",
     "maintain",
     "parse_config",
@@ -47,6 +50,7 @@ __all__ = [
     "resync",
     "rollback",
     "run",
+    "show_dead_letter",
     "status",
     "validate",
     "verify",
@@ -56,6 +60,7 @@ _ELSEWHERE = {
     "Config": "config",
     "Words": "core.planning.deciding",
     **dict.fromkeys(("decide", "pause", "resume", "resync", "rollback"), "api.requests"),
+    **dict.fromkeys(("discard_dead_letters", "list_dead_letters", "show_dead_letter"), "api.dead_letters"),
     "load_config": "config",
     "parse_config": "config",
 }

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import time
 from collections.abc import Sequence
 from typing import Literal
 
 from cdc_sync.api.results import RequestedOfTable, RequestedOfTables, Rewritten, RolledBack
-from cdc_sync.api.stores import find_table, history_store, state_store
+from cdc_sync.api.stores import find_table, history_store, state_store, this_person, utc_now
 from cdc_sync.config import Config, route
 from cdc_sync.config.formats import format_of
 from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, rolled_back_text
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
-from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning import deciding
 from cdc_sync.core.planning.deciding import Decided, Words
 from cdc_sync.core.planning.resync import ResyncAsked
@@ -40,7 +36,7 @@ def pause(
         HistoryError: if a table that was named is not known.
     """
     store = state_store(config)
-    by, now = f"{getpass.getuser()}@{os.uname().nodename}", utc(time.time())
+    by, now = this_person(), utc_now()
     found = []
     for status in _named(store, tables):
         if status.state == "gone":

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import getpass
+import os
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cdc_sync.config import Config
 from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.times import utc
 from cdc_sync.errors import ConfigError, HistoryError
 from cdc_sync.storage.state import StateStore
 
@@ -61,3 +65,13 @@ def find_table(tables: Iterable[TableId], wanted: str) -> TableId:
         case _:
             names = " and ".join(str(table) for table in found)
             raise HistoryError(f"Cannot choose table {wanted!r}: {names} both end so; write the whole name")
+
+
+def this_person() -> str:
+    """Return who asks, as `user@host`."""
+    return f"{getpass.getuser()}@{os.uname().nodename}"
+
+
+def utc_now() -> str:
+    """Return the time, as it is written down."""
+    return utc(time.time())

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cdc_sync.api import commands
-from cdc_sync.cli import log, requests
+from cdc_sync.cli import dead_letters, log, requests
 from cdc_sync.cli import render as output
 from cdc_sync.cli.guard import Style, guarded, loaded, style_of, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, Verbose
@@ -139,6 +139,7 @@ def history(
 
 for _request in requests.COMMANDS:
     app.command()(_request)
+app.add_typer(dead_letters.app)
 
 
 @app.command()

@@ -10,3 +10,5 @@ ConfigPath = Annotated[str, typer.Argument(metavar="CONFIG", help="The pipeline'
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout; log JSON lines on stderr.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Log more; show where an error came from.")]
 TableName = Annotated[str, typer.Argument(help="database.schema.table, or its end.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cdc_sync.api.dead_letters import LetterList, LettersDiscarded, LetterShown
 from cdc_sync.api.results import RequestedOfTables, Rewritten, RolledBack, SchemaDifference, Validation
-from cdc_sync.cli import requested
+from cdc_sync.cli import dead_letter_text, requested
 from cdc_sync.cli.printable import printable
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
@@ -35,7 +36,6 @@ from cdc_sync.operations.verify.report import Verified
 from cdc_sync.operations.verify.text import lines
 from cdc_sync.runtime.reports import Plan, PlannedTable, TableHistory, VersionLine
 from cdc_sync.sources.databases.postgres import CaptureResult
-from cdc_sync.storage.quarantine import QuarantineCount
 
 _WIDTH = 200
 """Columns of text that does not go to a terminal: enough that a line of a report stays one line."""
@@ -131,6 +131,8 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
         case SchemaDifference():
             yield f"{value.table}: version {value.before} to {value.after}"
             yield from _changes(value.changes)
+        case LetterList() | LetterShown() | LettersDiscarded():
+            yield from dead_letter_text.lines(value)
         case Decided() | RolledBack() | Rewritten() | ResyncAsked() | RequestedOfTables():
             yield from requested.lines(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
@@ -206,7 +208,7 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     for source in value.sources:
         yield f"source {source.name}{'' if source.well else ' is not well'}: {source.text}"
     yield from _evidence_gaps(value)
-    yield from _aside(value.quarantine)
+    yield from map(dead_letter_text.counted, value.dead_letters)
     if value.kafka_problem is not None:
         yield f"Lag is unknown: {value.kafka_problem}"
 
@@ -249,7 +251,7 @@ def _plan(value: Plan) -> Iterator[str]:
         yield f"Pipeline {value.pipeline!r} would find no table" + (f": {value.problem}." if value.problem else ".")
     for table in value.tables:
         yield from _planned(table)
-    yield from _aside(value.aside)
+    yield from map(dead_letter_text.counted, value.dead_letters)
 
 
 def _planned(table: PlannedTable) -> Iterator[str]:
@@ -267,11 +269,6 @@ def _planned(table: PlannedTable) -> Iterator[str]:
         yield f"  {what}{at}: {table.problem}" + (f"; {table.remedy}" if table.remedy else "")
     for warning in table.warnings:
         yield f"  warning: {warning}"
-
-
-def _aside(counts: Iterable[QuarantineCount]) -> Iterator[str]:
-    for count in counts:
-        yield f"quarantine: {count.records} record{'s' if count.records != 1 else ''} of {count.topic}: {count.reason}"
 
 
 def _histories(value: tuple[TableHistory, ...]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import typer
 
 from cdc_sync.api import requests
 from cdc_sync.cli.guard import confirmed, with_config
-from cdc_sync.cli.options import AsJson, ConfigPath, TableName, Verbose
+from cdc_sync.cli.options import AsJson, ConfigPath, DryRun, TableName, Verbose, Yes
 from cdc_sync.config import Config
 from cdc_sync.core.planning.deciding import Words
 
@@ -19,8 +19,6 @@ SomeTables = Annotated[
     typer.Argument(metavar="[TABLE]...", help="database.schema.table, or its end.", show_default=False),
 ]
 All = Annotated[bool, typer.Option("--all", help="All tables of the pipeline.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
 
 
 def pause(

@@ -20,6 +20,7 @@ from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 from cdc_sync.config.target import Target
 from cdc_sync.core.migration.maintenance import Upkeep
 from cdc_sync.core.migration.removal import why_not_removed, why_not_renamed
+from cdc_sync.core.model.dead_letters import Payload
 
 
 class Pipeline(Section):
@@ -97,6 +98,12 @@ class Limits(Section):
     max_new_tables_per_hour: Annotated[int, Field(ge=1)] = 1000
 
 
+class DeadLetters(Section):
+    """What becomes of records that cannot be applied."""
+
+    payload: Payload = "full"
+
+
 class Spark(Section):
     """The Spark session; anything given to spark-submit wins over None."""
 
@@ -122,6 +129,7 @@ class Config(Section):
     verify: Verify = Verify()
     maintenance: Maintenance = Maintenance()
     limits: Limits = Limits()
+    dead_letters: DeadLetters = DeadLetters()
     spark: Spark = Spark()
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cdc_sync.config.models import Config
 from cdc_sync.config.routes import is_routed
+from cdc_sync.core.model.dead_letters import DeadLetterCount
 from cdc_sync.core.model.lease import JobState, Lease, state_of
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import utc
@@ -18,7 +19,6 @@ from cdc_sync.errors import CdcSyncError
 from cdc_sync.runtime.lease import is_gone, this_process
 from cdc_sync.sources.connectors import SourceLine, of_connect, of_heartbeats
 from cdc_sync.storage.leases import Leases
-from cdc_sync.storage.quarantine import QuarantineCount
 from cdc_sync.storage.state import StateStore
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Status:
 
     pipeline: str
     tables: tuple[TableLine, ...]
-    quarantine: tuple[QuarantineCount, ...]
+    dead_letters: tuple[DeadLetterCount, ...]
     kafka_problem: str | None
     sources: tuple[SourceLine, ...] = ()
     job: JobLine | None = None
@@ -101,7 +101,7 @@ def overview(config: Config, store: StateStore) -> Status:
     return Status(
         pipeline=config.pipeline.name,
         tables=tuple(_line(status, lags.get(status.table), unfollowed[status.table]) for status in statuses),
-        quarantine=store.quarantine.counts(),
+        dead_letters=store.dead_letters.counts(),
         kafka_problem=problem,
         sources=_sources(config),
         job=job_line(leases),

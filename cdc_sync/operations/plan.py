@@ -38,7 +38,7 @@ _COPIED = (
     *("history", "tables", "decisions", "joins", "rollbacks", "regimes"),
     *("catalogue", "values", "registry", "passed"),
 )
-"""What a run's decisions depend on; records that were set aside before are none of it."""
+"""What a run's decisions depend on; dead letters of before are none of it."""
 
 
 class _DryRun(Executor):
@@ -87,8 +87,8 @@ def preview(config: Config) -> Plan:
                 mine = [topic for topic in topics if table in job.tables.of(topic)]
                 offsets = lag(_read_so_far(drafted_target, table, context, mine), beginnings, ends)
                 tables.append(_planned(table, steps, recorded.get(table.table, 0), offsets))
-            aside = context.state.quarantine.counts()
-            return Plan(pipeline=config.pipeline.name, tables=tuple(tables), aside=aside, problem=problem)
+            dead_letters = context.state.dead_letters.counts()
+            return Plan(pipeline=config.pipeline.name, tables=tuple(tables), dead_letters=dead_letters, problem=problem)
     finally:
         spark.stop()
         kafka.close()

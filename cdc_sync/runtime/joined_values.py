@@ -228,9 +228,7 @@ class Joining:
     def _applied(self, events: DataFrame, topic: str) -> DataFrame:
         """Leave out what was set aside: it was not applied to the other columns either."""
         applied = events.where(F.col(PROBLEM).isNull())
-        aside = {
-            (item.partition, item.offset) for item in self.context.state.quarantine.records() if item.topic == topic
-        }
+        aside = self.context.state.dead_letters.places(topic)
         if not aside:
             return applied
         places = self.context.spark.createDataFrame(sorted(aside), f"{PARTITION} int, {OFFSET} bigint")

@@ -12,18 +12,15 @@ from cdc_sync.core.debezium.topics import is_topic_of
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.problems import MALFORMED
+from cdc_sync.core.planning.problems import KEY_MISSING, KEY_UNREADABLE, MALFORMED, NOT_READABLE, STRANGER
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.dead_letters import set_aside, why_not
 from cdc_sync.runtime.observe import events_in, learn, sample
-from cdc_sync.runtime.quarantine import NOT_READABLE, set_aside, why_not
 from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
 
-_STRANGERS = "an event of another table than the topic is named after, and kafka.bound_topics is set"
-MISSING: Final = "the key is missing, and records before and behind it have one"
-UNREADABLE: Final = "the key cannot be read, and those of records before and behind it can"
 MOST: Final = 100
 """Records of one schema that may each be damaged; more of them are another way of writing keys."""
 _NEAR = 16
@@ -72,7 +69,7 @@ class OtherRecords:
         others = {table for table in tables if bound and not is_topic_of(self._topic, table)}
         records = self._context.read(fresh) if others and fresh else None
         if records is not None:
-            reason = f"{_STRANGERS} ({', '.join(map(str, sorted(others)))})"
+            reason = f"{STRANGER} ({', '.join(map(str, sorted(others)))})"
             places = offsets_of(records, events_in(self._context, records), sorted(others))
             set_aside(self._context, ((at, reason) for at in places))
         return replace(found, stretches=tuple(item for item in found.stretches if item.table not in others))
@@ -168,7 +165,7 @@ def suspected(
     seen = [(item.table, known[item.digest]) for item in stretches if item.digest in known and not item.truncate]
     mine = {table for table, item in seen if item.key_schema is not None}.union(keyed)
     return {
-        item.digest: MISSING if _is_absent(item) else UNREADABLE
+        item.digest: KEY_MISSING if _is_absent(item) else KEY_UNREADABLE
         for table, item in seen
         if table in mine and item.key_schema is None and item.schema is not None and item.flattened is None
         if table not in declared or not _is_absent(item)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.wording import Phrase, dropped_text, phrases
+from cdc_sync.core.model.dead_letters import DeadLetterCount
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.explain import ExplainedStep
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.errors import RefusedError, TransientError
-from cdc_sync.storage.quarantine import QuarantineCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,13 @@ class Plan:
     """What a run would do.
 
     Attributes:
-        aside: records that no table can be made of.
+        dead_letters: records that no table can be made of.
         problem: why nothing at all would be read; None if anything could be.
     """
 
     pipeline: str
     tables: tuple[PlannedTable, ...]
-    aside: tuple[QuarantineCount, ...]
+    dead_letters: tuple[DeadLetterCount, ...]
     problem: str | None = None
 
     @property

@@ -35,7 +35,7 @@ from cdc_sync.core.planning.stops import (
 from cdc_sync.errors import TargetError
 from cdc_sync.runtime.bounds import highest_lsns, last_sources, only_creates, progress_after
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.quarantine import set_aside
+from cdc_sync.runtime.dead_letters import Of, set_aside
 from cdc_sync.runtime.row_shape import Shape, events_of, rows_of
 from cdc_sync.runtime.unchanged_values import Keeping, Unlinked
 from cdc_sync.runtime.write_plan import (
@@ -345,7 +345,7 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
         (KafkaPosition(topic=ranges[0].topic, partition=partition, offset=offset), problem)
         for partition, offset, problem in offsets_with_problem(converted)
     )
-    set_aside(context, found_problems)
+    set_aside(context, found_problems, Of(table=plan.table, version=plan.head.number))
     bounds = {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
     try:
         append = empty and plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)

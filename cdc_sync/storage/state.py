@@ -6,7 +6,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     damaged/<table>.json                             what stood there and could not be read, when the job began it anew
     decisions/<table>.json                           every `Decision`
     joins/<table>/<kept id>-<joined id>.json         one `Join`
-    quarantine/<topic>/<partition>/<offset>.jsonl    `QuarantinedRecord`s of one batch, named after the first offset
+    dead-letters/<topic>/<partition>/                what was not applied, see `storage.dead_letters`
     unconverted/<table>/<version>.json               the `Unconverted` values of one rewrite
     doubts/<table>.json                              every `Doubt`
     columns/<table>.json                             the `HeldColumns` of its target
@@ -40,9 +40,9 @@ from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.resync import Resync
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError
+from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
-from cdc_sync.storage.quarantine import Quarantine
 
 Requests: TypeAlias = Literal["decisions", "holds", "joins", "regimes", "resumes", "resyncs", "rollbacks"]
 """The folders of what operators ask for."""
@@ -102,13 +102,13 @@ class StateStore:
     Every method raises `TransientError` if the store does not answer, and `HistoryError` if a file is damaged.
 
     Attributes:
-        quarantine: the records that were set aside.
+        dead_letters: the records that were set aside.
     """
 
     def __init__(self, root: str, *, create: bool = False) -> None:
         """Open the files below a pipeline's root; reading needs no `create`."""
         self._files = Documents(root, create=create)
-        self.quarantine = Quarantine(self._files)
+        self.dead_letters = DeadLetters(self._files)
 
     def holds_any(self) -> bool:
         """Tell whether a job ever wrote here; of a folder, whether it is there."""

@@ -1,4 +1,4 @@
-"""docs/runbook.md: why tables pause, wait or fail, from the table of codes that the program uses.
+"""docs/runbook.md: why tables do not run and records become dead letters, from the codes that the program uses.
 
 `python -m scripts.pages.runbook > docs/runbook.md` prints the page; a test compares it with the file.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from cdc_sync.core.model.codes import RUNBOOK
+from cdc_sync.core.model.runbook import RUNBOOK
 
 _HEAD = (
     "# Runbook\n"
@@ -16,6 +16,8 @@ _HEAD = (
     "What is paused waits for you; what fails or waits is tried again by itself. Other tables go on in both cases, and "
     "nothing is lost as long as the topic keeps its records. `CONFIG` and `TABLE` stand for yours. Where something is "
     "to be set, edit the configuration: a running job takes it up within seconds, and tries the table again.\n"
+    "Codes that begin with `record-` are of one record, which became a dead letter while its table went on: "
+    "`cdc-sync dead-letters list CONFIG`.\n"
 )
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from cdc_sync.api import commands
 from cdc_sync.core.migration.wording import Phrase
+from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.dead_letters import DeadLetterCount
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.explain import ExplainedStep
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.runtime.reports import Plan, PlannedTable, VersionLine
-from cdc_sync.storage.quarantine import QuarantineCount
 from tests.cli.runner import CommandLine
 
 VERSION = VersionLine(
@@ -52,18 +53,18 @@ CHANGED = replace(
     ),
 )
 PAUSED = replace(SAME, problem="the key changed", paused=True, remedy="restore it", at="t[0]@3", warnings=("beware",))
-ASIDE = QuarantineCount(topic="shop.inv.orders", reason="not JSON", records=1)
+LETTERS = DeadLetterCount(topic="shop.inv.orders", code=Code.RECORD_FOREIGN, reason="not JSON", records=1)
 
 
-def _planned(monkeypatch: pytest.MonkeyPatch, *tables: PlannedTable, aside: tuple[QuarantineCount, ...] = ()) -> None:
-    found = Plan(pipeline="inventory", tables=tables, aside=aside)
+def _planned(monkeypatch: pytest.MonkeyPatch, *tables: PlannedTable, letters: tuple[DeadLetterCount, ...] = ()) -> None:
+    found = Plan(pipeline="inventory", tables=tables, dead_letters=letters)
     monkeypatch.setattr(commands, "plan", lambda _: found)
 
 
 def test_it_prints_versions_steps_and_what_would_pause(
     cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _planned(monkeypatch, CHANGED, PAUSED, SAME, aside=(ASIDE,))
+    _planned(monkeypatch, CHANGED, PAUSED, SAME, letters=(LETTERS,))
     ran = cdc_sync("plan", config)
     assert ran.out == (
         "shop.inv.orders -> inv.orders: 12 offsets to read\n"
@@ -77,7 +78,7 @@ def test_it_prints_versions_steps_and_what_would_pause(
         "  would pause at t[0]@3: the key changed; restore it\n"
         "  warning: beware\n"
         "shop.inv.same -> inv.same: 1 offset to read, no change\n"
-        "quarantine: 1 record of shop.inv.orders: not JSON\n"
+        "dead letters: 1 of shop.inv.orders (record-not-a-change): not JSON\n"
     )
 
 

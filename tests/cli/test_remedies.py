@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer.main
-
-from cdc_sync.cli.app import app
 from cdc_sync.config import installed
+from tests.cli.runner import options_of
 
 _PACKAGE = Path(installed.__file__).parents[1]
 _COMMAND = re.compile(r"`cdc-sync ([^`]*)`")
@@ -34,16 +32,13 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def test_every_command_that_a_message_names_exists() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     wrong, seen = [], 0
     for place, text in messages():
         for named in _COMMAND.findall(text):
             seen += 1
             name, *rest = named.split()
-            options = (
-                {option for parameter in commands[name].params for option in parameter.opts} if name in commands else ()
-            )
-            if name not in commands or any(word.startswith("--") and word not in options for word in rest):
+            options = options_of(named.split())
+            if options is None or any(word.startswith("--") and word not in options for word in rest):
                 wrong.append(f"{place}: cdc-sync {named}")
             elif name == "docs" and rest and rest[0] not in (*installed.pages(), "{}"):
                 wrong.append(f"{place}: there is no page {rest[0]}")

@@ -12,7 +12,6 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.resync import Mark, Resync
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError, TransientError
-from cdc_sync.storage.quarantine import QuarantineCount, QuarantinedRecord
 from cdc_sync.storage.state import StateStore
 
 ORDERS = TableId(database="shop", schema="inv", table="orders")
@@ -29,20 +28,6 @@ PAUSED = TableStatus(
     warnings=("größer",),
     needs_resync=(Mark(column="created", id=4, version=2, reason="not known"),),
 )
-
-
-def record(
-    offset: int, *, partition: int = 0, reason: str = "not Debezium", value: bytes = b"\xff"
-) -> QuarantinedRecord:
-    return QuarantinedRecord(
-        topic="shop.inv.orders",
-        partition=partition,
-        offset=offset,
-        timestamp=1_700_000_000_000,
-        reason=reason,
-        key=None,
-        value=value,
-    )
 
 
 def test_a_status_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -133,7 +118,7 @@ def test_reading_a_pipeline_that_never_ran_makes_no_folder(tmp_path: Path) -> No
 
     assert store.tables() == ()
     assert store.load(ORDERS) is None
-    assert store.quarantine.counts() == ()
+    assert store.dead_letters.counts() == ()
     assert not (tmp_path / "none").exists()
 
 
@@ -182,71 +167,11 @@ def test_a_damaged_status_is_kept_where_the_next_one_does_not_overwrite_it(tmp_p
     assert store.tables() == (PAUSED,)
 
 
-def test_quarantined_records_are_kept_whole(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    records = (record(4), record(7, value=b"{}"))
-
-    store.quarantine.add(records)
-
-    assert tuple(store.quarantine.records()) == records
-    assert (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").exists()
-
-
-def test_setting_the_same_records_aside_again_changes_nothing(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-
-    store.quarantine.add((record(4), record(7)))
-    store.quarantine.add((record(4), record(7)))
-
-    assert tuple(store.quarantine.records()) == (record(4), record(7))
-
-
-def test_a_shorter_repeated_batch_loses_no_record(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-
-    store.quarantine.add((record(4), record(7)))
-    store.quarantine.add((record(4),))
-
-    assert tuple(store.quarantine.records()) == (record(4), record(7))
-
-
-def test_records_are_counted_once_by_topic_and_reason(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-
-    store.quarantine.add((record(4), record(7), record(4, partition=1)))
-    store.quarantine.add((record(7), record(8, reason="value does not fit")))
-
-    assert store.quarantine.counts() == (
-        QuarantineCount(topic="shop.inv.orders", reason="not Debezium", records=3),
-        QuarantineCount(topic="shop.inv.orders", reason="value does not fit", records=1),
-    )
-
-
-def test_a_reason_may_hold_any_character(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    odd = record(4, reason="line\u2028separator\n\x85")
-
-    store.quarantine.add((odd,))
-    store.quarantine.add((odd,))
-
-    assert tuple(store.quarantine.records()) == (odd,)
-
-
 def test_a_store_that_cannot_be_used_is_a_failure_that_may_pass(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(TransientError, match=r"Cannot use state in .*/file/below"):
         StateStore(str(tmp_path / "file" / "below"), create=True).save(PAUSED)
-
-
-def test_a_damaged_quarantine_names_the_line(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), create=True)
-    store.quarantine.add((record(4),))
-    with (tmp_path / "quarantine/shop.inv.orders/0/4.jsonl").open("a") as file:
-        file.write("{}\n")
-
-    with pytest.raises(HistoryError, match=r"Cannot read quarantined record quarantine/.*/4\.jsonl:2"):
-        store.quarantine.counts()
 
 
 def test_what_a_rewrite_had_no_place_for_is_kept_once(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.dead_letters import DeadLetter
 from cdc_sync.core.model.lease import Lease, Process, Pulse
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import seconds_of, utc
@@ -19,7 +21,6 @@ from cdc_sync.core.planning.resync import Mark
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.runtime.lease import this_process
 from cdc_sync.storage.leases import Leases
-from cdc_sync.storage.quarantine import QuarantinedRecord
 from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
 
@@ -60,9 +61,16 @@ def fill(config: Path) -> None:
     store = StateStore(f"{config.parent}/state/inventory", create=True)
     store.save(RUNNING)
     store.save(PAUSED)
-    store.quarantine.add(
-        QuarantinedRecord(
-            topic="shop.inv.orders", partition=0, offset=offset, timestamp=None, reason="broken", key=None, value=b""
+    store.dead_letters.add(
+        DeadLetter(
+            topic="shop.inv.orders",
+            partition=0,
+            offset=offset,
+            timestamp=None,
+            code=Code.RECORD_FOREIGN,
+            reason="broken",
+            key=None,
+            value=b"",
         )
         for offset in (4, 7)
     )
@@ -115,7 +123,7 @@ def test_people_see_tables_reasons_warnings_and_quarantine_even_without_kafka(
         "rename",
         "shop.inv.orders: column 'created' needs resync since version 2: not known",
         "shop.inv.orders: warning: NULL may have arrived as the default",
-        "quarantine: 2 records of shop.inv.orders: broken",
+        "dead letters: 2 of shop.inv.orders (record-not-a-change): broken",
         "Lag is unknown: Cannot list topics: no usable answer from Kafka at '127.0.0.1:9' in 1 attempts (Failed to get "
         "metadata: Local: Broker transport failure); check that the brokers run and can be reached from here",
     ]
@@ -191,7 +199,9 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "behind_s": None,
         "unfollowed": None,
     }
-    assert ran.json["quarantine"] == [{"topic": "shop.inv.orders", "reason": "broken", "records": 2}]
+    assert ran.json["dead_letters"] == [
+        {"topic": "shop.inv.orders", "code": "record-not-a-change", "reason": "broken", "records": 2}
+    ]
     assert ran.json["kafka_problem"].startswith("Cannot list topics")
 
 

@@ -220,7 +220,7 @@ def _ended(
         statuses={table_name(status): status for status in statuses},
         images=images,
         other_records=dict(others),
-        aside=tuple(sorted({(item.topic, item.offset, item.reason) for item in state.quarantine.records()})),
+        aside=tuple(sorted({(item.topic, item.offset, item.reason) for item in state.dead_letters.letters()})),
         history={str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.json"))},
     )
 

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 from cdc_sync.config import Config, parse_config
 from cdc_sync.core.migration.namerules import DERIVED_PREFIX
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.dead_letters import DeadLetter
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import PROPERTY, parse_progress
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.demo.lake import Lake
 from cdc_sync.runtime.reports import RunReport
-from cdc_sync.storage.quarantine import QuarantinedRecord
 from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.hudi.settings import ON_READ
 from cdc_sync.targets.parquet.target import ParquetTarget
@@ -90,8 +90,8 @@ target: {{{self.kind}, catalog: {{{self.place}}}}}
         """By table name."""
         return {status.table.table: status for status in StateStore(self.config.pipeline.root).tables()}
 
-    def set_aside(self) -> list[QuarantinedRecord]:
-        return list(StateStore(self.config.pipeline.root).quarantine.records())
+    def set_aside(self) -> list[DeadLetter]:
+        return list(StateStore(self.config.pipeline.root).dead_letters.letters())
 
     def history_files(self) -> dict[str, bytes]:
         return files(Path(self.config.pipeline.root) / "history")

@@ -107,7 +107,7 @@ def test_the_table_goes_on_past_records_that_cannot_be_applied(pipeline: NewPipe
     assert {record.partition for record in aside} == {0}
     wrong = {record.offset: record.reason for record in aside if not record.reason.startswith(expected[record.offset])}
     assert wrong == {}
-    counts = commands.status(lake.config).quarantine
+    counts = commands.status(lake.config).dead_letters
     assert sum(count.records for count in counts if count.topic == table.topic) == len(expected)
     assert [count.records for count in counts if count.topic == unreadable.topic] == [2]
     assert lake.statuses()["orders"].state == "running"
@@ -154,7 +154,7 @@ def test_values_that_are_null_for_being_out_of_range_are_counted(pipeline: NewPi
     produce(table.topic, table.records[sent:])
     lake.run()
     assert lake.statuses()["terms"].counts == {counted: 3}
-    assert [found.records for found in commands.status(lake.config).quarantine] == [1]
+    assert [found.records for found in commands.status(lake.config).dead_letters] == [1]
     rows = sorted(lake.table(table.id).scan().to_arrow().to_pylist(), key=lambda row: row["id"])
     assert [(row["id"], row["day"], row["at"] is None) for row in rows] == [
         (1, _DAY, False),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+from cdc_sync.core.model.codes import Code
 
 UNKNOWN_SCHEMA = "unknown_schema"
 """Problem: the record has a schema, a key schema or a source table that no converter is for."""
@@ -27,6 +30,29 @@ UNKNOWN_OPERATION = "unknown operation"
 NO_KEY = "key is null"
 LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
+KEY_MISSING: Final = "the key is missing, and records before and behind it have one"
+KEY_UNREADABLE: Final = "the key cannot be read, and those of records before and behind it can"
+STRANGER: Final = "an event of another table than the topic is named after, and kafka.bound_topics is set"
+NOT_READABLE: Final = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
+
+_CODES = (
+    (MALFORMED, Code.RECORD_MALFORMED),
+    (HALF_OF_A_PAIR, Code.RECORD_TEXT),
+    (TOO_LARGE, Code.RECORD_SIZE),
+    (UNKNOWN_OPERATION, Code.RECORD_OPERATION),
+    (NO_KEY, Code.RECORD_KEY),
+    (KEY_MISSING, Code.RECORD_KEY),
+    (KEY_UNREADABLE, Code.RECORD_KEY),
+    (LOST, Code.RECORD_VALUE),
+    (STRANGER, Code.RECORD_STRANGER),
+    ("Cannot read", Code.RECORD_SCHEMA),
+    ("Cannot split", Code.RECORD_SCHEMA),
+)
+
+
+def record_code(reason: str) -> Code:
+    """Return the code of what is wrong with a record, by how its text begins."""
+    return next((code for begins, code in _CODES if reason.startswith(begins)), Code.RECORD_FOREIGN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""Setting records aside: kept whole, with their place and the reason, so that nothing is lost silently."""
+"""Setting records aside as dead letters, with their place and the reason, so that nothing is lost silently."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
 from structlog import get_logger
@@ -11,25 +12,33 @@ from cdc_sync.core.debezium.forms import AvroBody, KnownSchema
 from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
 from cdc_sync.core.debezium.schema_book import SchemaBook
-from cdc_sync.core.model.positions import KafkaPosition
-from cdc_sync.core.planning.problems import MALFORMED
+from cdc_sync.core.model.dead_letters import DeadLetter, kept_of
+from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.planning.problems import MALFORMED, NOT_READABLE, record_code
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.records import Record
 from cdc_sync.sources.samples import read_sample
-from cdc_sync.storage.quarantine import QuarantinedRecord
 
-NOT_READABLE = "not JSON with a schema, as Kafka Connect's JsonConverter writes it, nor Avro of a registry"
 _AT_ONCE = 500
 """Records that are read and stored at a time."""
 
 
-def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Of:
+    """Whose rows records are: a table, and the version that its schema has."""
+
+    table: TableId
+    version: int | None
+
+
+def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]], of: Of | None = None) -> None:
     """Store records with the reason each was not applied; doing it again changes nothing.
 
     Args:
         context: where the records are, and where they are kept.
         found: places in order; without a reason it is told from the record, and what carries nothing is left out.
+        of: None where it is not known whose they are.
     """
     places = iter(found)
     while chunk := tuple(islice(places, _AT_ONCE)):
@@ -39,15 +48,18 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
                 at = KafkaPosition(topic=topic, partition=partition, offset=found_record.offset)
                 records[at] = found_record
         told = ((place, reason, records.get(place)) for place, reason in chunk)
-        kept = [record for item in told if (record := _kept(context, *item)) is not None]
-        context.state.quarantine.add(kept)
+        kept = [letter for item in told if (letter := _kept(context, of, *item)) is not None]
+        context.state.dead_letters.add(kept)
         if kept:
-            get_logger().warning("records set aside", topic=kept[0].topic, count=len(kept), reason=kept[0].reason)
+            first = kept[0]
+            get_logger().warning(
+                "records set aside", topic=first.topic, count=len(kept), code=first.code.value, reason=first.reason
+            )
 
 
 def _kept(
-    context: Context, place: KafkaPosition, reason: str | None, record: Record | None
-) -> QuarantinedRecord | None:
+    context: Context, of: Of | None, place: KafkaPosition, reason: str | None, record: Record | None
+) -> DeadLetter | None:
     if reason is None:
         if record is None:
             return None
@@ -57,14 +69,29 @@ def _kept(
         reason = refused or NOT_READABLE
     elif reason == MALFORMED and record is not None:
         reason = malformed(context.book, record)
-    return QuarantinedRecord(
+    letter = DeadLetter(
         topic=place.topic,
         partition=place.partition,
         offset=place.offset,
         timestamp=record.timestamp if record else None,
+        code=record_code(reason),
         reason=reason,
-        key=record.key if record else None,
-        value=record.value if record else None,
+        table=of.table if of else None,
+        version=of.version if of else None,
+        key=None,
+        value=None,
+    )
+    return letter if record is None else _with_record(context, letter, record)
+
+
+def _with_record(context: Context, letter: DeadLetter, record: Record) -> DeadLetter:
+    payload = context.config.dead_letters.payload
+    return replace(
+        letter,
+        schema=context.book.digest_of(record.key, record.value, record.headers) if record.value else "",
+        size=len(record.key or b"") + len(record.value or b""),
+        key=kept_of(record.key, payload),
+        value=kept_of(record.value, payload),
     )
 
 

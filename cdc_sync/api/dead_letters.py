@@ -1,0 +1,203 @@
+"""Records that were not applied: listed, shown, let go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from cdc_sync.api.stores import state_store, this_person, utc_now
+from cdc_sync.config import Config
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, kept_of
+from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.errors import RefusedError
+from cdc_sync.storage.state import StateStore
+
+_SHOWN = 20
+"""Letters that `list` shows, and that `discard` names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """Which dead letters are meant: all that fit everything that is said here.
+
+    Attributes:
+        topic: whole name.
+        table: dotted name, or its end.
+        code: see `cdc-sync docs runbook`.
+        places: as `topic[partition]@offset`.
+    """
+
+    topic: str | None = None
+    table: str | None = None
+    code: str | None = None
+    places: tuple[KafkaPosition, ...] = ()
+
+    def fits(self, letter: DeadLetter) -> bool:
+        """Return whether a letter is meant."""
+        name = str(letter.table)
+        return (
+            (not self.places or letter.place in self.places)
+            and self.topic in (None, letter.topic)
+            and self.code in (None, letter.code.value)
+            and (self.table is None or name == self.table or name.endswith(f".{self.table}"))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterLine:
+    """One dead letter, without what is kept of its key and value; see `DeadLetter`."""
+
+    place: str
+    timestamp: int | None
+    code: str
+    table: str | None
+    version: int | None
+    schema: str
+    size: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterList:
+    """Dead letters of a pipeline.
+
+    Attributes:
+        counts: of all, whatever is listed.
+        letters: those that were asked for, the first of them.
+        is_more: there are others like these.
+    """
+
+    counts: tuple[DeadLetterCount, ...]
+    letters: tuple[LetterLine, ...]
+    is_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterShown:
+    """One dead letter with what is kept of it, as text; what is not UTF-8 is escaped."""
+
+    letter: LetterLine
+    key: str | None
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LettersDiscarded:
+    """Dead letters that were let go, or would be."""
+
+    number: int
+    letters: tuple[LetterLine, ...]
+    dry_run: bool
+
+
+def place_of(text: str) -> KafkaPosition:
+    """Read `topic[partition]@offset`.
+
+    Raises:
+        RefusedError: if it is written otherwise.
+    """
+    found = re.fullmatch(r"(.+)\[(\d+)\]@(\d+)", text)
+    if found is None:
+        raise RefusedError(f"Cannot find {text!r}: a place is written as topic[partition]@offset, as `list` shows it")
+    return KafkaPosition(topic=found[1], partition=int(found[2]), offset=int(found[3]))
+
+
+def list_dead_letters(
+    config: Config,
+    *,
+    topic: str | None = None,
+    table: str | None = None,
+    code: str | None = None,
+    limit: int = _SHOWN,
+) -> LetterList:
+    """Tell which records were not applied, and count all of them.
+
+    Args:
+        topic, table, code: list only those; see `Which`.
+        limit: how many to list.
+
+    Raises:
+        ConfigError: if no job ever wrote there.
+    """
+    store = state_store(config)
+    found = list(islice(_those(store, Which(topic=topic, table=table, code=code)), limit + 1))
+    return LetterList(
+        counts=store.dead_letters.counts(),
+        letters=tuple(map(_line, found[:limit])),
+        is_more=len(found) > limit,
+    )
+
+
+def show_dead_letter(config: Config, place: str, *, reveal: bool = False) -> LetterShown:
+    """Show one record that was not applied.
+
+    Args:
+        place: as `topic[partition]@offset`.
+        reveal: with its values; else a word stands in place of each.
+
+    Raises:
+        RefusedError: if there is none at this place.
+    """
+    found = state_store(config).dead_letters.find(place_of(place))
+    if found is None:
+        raise RefusedError(f"Cannot show {place}: no dead letter is there; see `cdc-sync dead-letters list`")
+    key, value = (kept_of(data, "full" if reveal else "masked") for data in (found.key, found.value))
+    return LetterShown(letter=_line(found), key=_text(key), value=_text(value))
+
+
+def discard_dead_letters(
+    config: Config,
+    places: Sequence[str] = (),
+    *,
+    topic: str | None = None,
+    table: str | None = None,
+    code: str | None = None,
+    why: str,
+    dry_run: bool = False,
+) -> LettersDiscarded:
+    """Let records go that were not applied: what is kept of them is deleted, and who let them go is written down.
+
+    Args:
+        places: as `topic[partition]@offset`; all that fit the rest, if none is named.
+        topic, table, code: only those; see `Which`. Something must be said: all at once are let go by accident alone.
+        why: kept beside their places.
+        dry_run: only tell which.
+
+    Raises:
+        RefusedError: if nothing says which, or a place holds none.
+    """
+    which = Which(topic=topic, table=table, code=code, places=tuple(map(place_of, places)))
+    if which == Which():
+        raise RefusedError("Cannot discard dead letters: say which, by places, --topic, --table or --code")
+    store = state_store(config)
+    found = [replace(letter, key=None, value=None) for letter in _those(store, which)]
+    missing = sorted(map(str, set(which.places) - {letter.place for letter in found}))
+    if missing:
+        raise RefusedError(f"Cannot discard {', '.join(missing)}: no such dead letter is there")
+    if not dry_run:
+        store.dead_letters.discard((letter.place for letter in found), by=this_person(), at=utc_now(), why=why)
+    return LettersDiscarded(number=len(found), letters=tuple(map(_line, found[:_SHOWN])), dry_run=dry_run)
+
+
+def _those(store: StateStore, which: Which) -> Iterator[DeadLetter]:
+    topics: Sequence[str | None] = sorted({place.topic for place in which.places}) or [which.topic]
+    return (letter for topic in topics for letter in store.dead_letters.letters(topic) if which.fits(letter))
+
+
+def _line(letter: DeadLetter) -> LetterLine:
+    return LetterLine(
+        place=str(letter.place),
+        timestamp=letter.timestamp,
+        code=letter.code.value,
+        table=str(letter.table) if letter.table else None,
+        version=letter.version,
+        schema=letter.schema,
+        size=letter.size,
+        reason=letter.reason,
+    )
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="backslashreplace")

@@ -1,0 +1,127 @@
+"""Dead letters: records that were not applied, each kept with its place and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.positions import KafkaPosition, TableId
+
+Payload: TypeAlias = Literal["full", "masked", "none"]
+"""What is kept of a record's key and value: all, the shape without any value, or nothing."""
+Offsets: TypeAlias = tuple[tuple[int, int], ...]
+"""Runs of offsets, `start` (inclusive) to `end` (exclusive), ascending and apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A record that was not applied.
+
+    Attributes:
+        timestamp: the record's own, in milliseconds since the epoch.
+        code: of what is wrong with it; stable.
+        reason: the same in words, without any value of the record.
+        table: whose row it is, None if that is not known.
+        version: that the table's schema had then.
+        schema: digest of the record's schemas, empty if it shows none.
+        size: bytes of key and value.
+        key, value: as they are in the topic, masked, or None, as `dead_letters.payload` says.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    code: Code
+    reason: str
+    table: TableId | None = None
+    version: int | None = None
+    schema: str = ""
+    size: int | None = None
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def place(self) -> KafkaPosition:
+        """Where the record is."""
+        return KafkaPosition(topic=self.topic, partition=self.partition, offset=self.offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DeadLetterCount:
+    """How many records of a topic are dead letters for one reason."""
+
+    topic: str
+    code: Code
+    reason: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discarded:
+    """Dead letters of one partition that somebody let go.
+
+    Attributes:
+        by, why: who did, and the reason given.
+        at: when, as text.
+    """
+
+    by: str
+    at: str
+    why: str
+    offsets: Offsets
+
+
+def runs_of(offsets: Iterable[int]) -> Offsets:
+    """Return offsets as runs."""
+    found: list[list[int]] = []
+    for offset in sorted(offsets):
+        if found and offset <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], offset + 1)
+        else:
+            found.append([offset, offset + 1])
+    return tuple((start, end) for start, end in found)
+
+
+def offsets_in(runs: Offsets) -> set[int]:
+    """Return the offsets that runs hold."""
+    return {offset for start, end in runs for offset in range(start, end)}
+
+
+def kept_of(data: bytes | None, payload: Payload) -> bytes | None:
+    """Return what is kept of a key or a value."""
+    if data is None or payload == "none":
+        return None
+    return data if payload == "full" else _masked(data)
+
+
+def _masked(data: bytes) -> bytes | None:
+    """Return the payload of JSON with a word in place of each value; None of anything else.
+
+    The schema goes as well: it holds defaults, which are values of rows.
+    """
+    try:
+        read = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    payload = read["payload"] if isinstance(read, Mapping) and "payload" in read else read
+    return json.dumps(_shape(payload), ensure_ascii=False).encode(errors="replace")
+
+
+def _shape(value: Any) -> Any:
+    match value:
+        case None:
+            return None
+        case dict():
+            return {name: _shape(item) for name, item in value.items()}
+        case list():
+            return [_shape(item) for item in value]
+        case str():
+            return f"text of {len(value)}"
+        case bool():
+            return "boolean"
+        case _:
+            return "number"

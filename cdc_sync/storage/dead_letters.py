@@ -1,0 +1,195 @@
+"""Dead letters of a pipeline: ``dead-letters/<topic>/<partition>/``, where there is
+
+    <offset>.jsonl          `DeadLetter`s of one batch, named after the first offset
+    index.json              which offsets they are, by reason, so that nobody has to read them to count them
+    discarded/<id>.json     one `Discarded`
+
+A job alone writes the first two, people the third. What versions before this one wrote is below ``quarantine/``, as
+files of records alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Discarded, Offsets, offsets_in, runs_of
+from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.core.planning.problems import record_code
+from cdc_sync.errors import HistoryError
+from cdc_sync.storage.documents import Documents, as_value, json_object
+
+_FOLDER = "dead-letters"
+_BEFORE = "quarantine"
+_BYTES = ("key", "value")
+_ANEW = "delete the file: the records beside it are counted without it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reason:
+    code: Code
+    offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    reasons: Mapping[str, _Reason]
+
+    def with_letters(self, letters: Iterable[DeadLetter]) -> _Index:
+        """Add letters; one that is there already is so once."""
+        found = {reason: (item.code, offsets_in(item.offsets)) for reason, item in self.reasons.items()}
+        for letter in letters:
+            found.setdefault(letter.reason, (letter.code, set()))[1].add(letter.offset)
+        return _Index(reasons={reason: _Reason(code=code, offsets=runs_of(of)) for reason, (code, of) in found.items()})
+
+
+class DeadLetters:
+    """The dead letters of one pipeline. Thread-safe for different partitions."""
+
+    def __init__(self, files: Documents) -> None:
+        self._files = files
+
+    def add(self, letters: Iterable[DeadLetter]) -> None:
+        """Keep letters; doing it again changes nothing.
+
+        Those whose first offset already names a file are added to that file: a repeated batch may be shorter than the
+        one that wrote it. The index comes last: where it does not, the batch is repeated.
+        """
+        groups: dict[str, list[DeadLetter]] = {}
+        for letter in letters:
+            groups.setdefault(f"{_FOLDER}/{letter.topic}/{letter.partition}", []).append(letter)
+        for folder, group in groups.items():
+            path = f"{folder}/{min(letter.offset for letter in group)}.jsonl"
+            lines = {_line(letter) for letter in group} | set(_lines(self._files.text(path)))
+            self._write(path, lines)
+            index = self._index(folder, self._files.paths(folder)).with_letters(group)
+            self._files.put(f"{folder}/index.json", asdict(index))
+
+    def letters(self, topic: str | None = None) -> Iterator[DeadLetter]:
+        """Return every letter that nobody discarded, once, by partition; of one topic if one is named."""
+        for paths in self._partitions(topic).values():
+            seen = self._discarded(paths)
+            for letter in self._read(paths):
+                if letter.offset not in seen:
+                    seen.add(letter.offset)
+                    yield letter
+
+    def find(self, place: KafkaPosition) -> DeadLetter | None:
+        """Return the letter of a place, None if there is none."""
+        found = (letter for letter in self.letters(place.topic) if letter.place == place)
+        return next(found, None)
+
+    def counts(self) -> tuple[DeadLetterCount, ...]:
+        """Count letters that nobody discarded by topic and reason, without reading them."""
+        counts: dict[tuple[str, str], tuple[Code, int]] = {}
+        for (topic, _), paths in self._partitions(None).items():
+            gone = self._discarded(paths)
+            for reason, item in self._reasons(paths).items():
+                number = len(offsets_in(item.offsets) - gone)
+                counts[topic, reason] = item.code, counts.get((topic, reason), (item.code, 0))[1] + number
+        found = (
+            DeadLetterCount(topic=topic, code=code, reason=reason, records=number)
+            for (topic, reason), (code, number) in counts.items()
+            if number
+        )
+        return tuple(sorted(found))
+
+    def places(self, topic: str) -> set[tuple[int, int]]:
+        """Return partition and offset of all that was not applied, discarded or not."""
+        return {
+            (partition, offset)
+            for (_, partition), paths in self._partitions(topic).items()
+            for item in self._reasons(paths).values()
+            for offset in offsets_in(item.offsets)
+        }
+
+    def discard(self, places: Iterable[KafkaPosition], *, by: str, at: str, why: str) -> None:
+        """Let letters go: their keys and values are deleted, that they were there, and who let them go, is kept."""
+        found: dict[tuple[str, int], set[int]] = defaultdict(set)
+        for place in places:
+            found[place.topic, place.partition].add(place.offset)
+        for (topic, partition), offsets in found.items():
+            word = Discarded(by=by, at=at, why=why, offsets=runs_of(offsets))
+            self._files.create(f"{_FOLDER}/{topic}/{partition}/discarded/{uuid.uuid4().hex}.json", asdict(word))
+            for path in _written(self._partitions(topic)[topic, partition]):
+                self._forget(path, offsets)
+
+    def _forget(self, path: str, offsets: set[int]) -> None:
+        lines = _lines(self._files.text(path))
+        left = {line for line in lines if json_object(line, path)["offset"] not in offsets}
+        if not left:
+            self._files.delete(path)
+        elif len(left) < len(lines):
+            self._write(path, left)
+
+    def _write(self, path: str, lines: Iterable[str]) -> None:
+        ordered = sorted(lines, key=lambda line: (json.loads(line)["offset"], line))
+        self._files.write(path, "".join(f"{line}\n" for line in ordered))
+
+    def _partitions(self, topic: str | None) -> dict[tuple[str, int], list[str]]:
+        """Return the files of each partition."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for root in (_FOLDER, _BEFORE):
+            for path in self._files.paths(root):
+                _, named, partition, _ = path.split("/", 3)
+                if topic in (None, named):
+                    found.setdefault((named, int(partition)), []).append(path)
+        return found
+
+    def _index(self, folder: str, paths: Iterable[str]) -> _Index:
+        """Return what a folder's index says; where there is none, what its records say."""
+        found = self._files.get(f"{folder}/index.json", _Index, _ANEW)
+        return _Index(reasons={}).with_letters(self._read(paths)) if found is None else found
+
+    def _reasons(self, paths: Sequence[str]) -> dict[str, _Reason]:
+        """Return what the folders of one partition hold together."""
+        found: dict[str, _Reason] = {}
+        for folder in sorted({"/".join(path.split("/")[:3]) for path in paths}):
+            for reason, item in self._index(
+                folder, [path for path in paths if path.startswith(folder)]
+            ).reasons.items():
+                before = found[reason].offsets if reason in found else ()
+                both = runs_of(offsets_in(before) | offsets_in(item.offsets))
+                found[reason] = _Reason(code=item.code, offsets=both)
+        return found
+
+    def _discarded(self, paths: Iterable[str]) -> set[int]:
+        """Return what people let go of a partition."""
+        words = (self._files.get(path, Discarded, _ANEW) for path in paths if "/discarded/" in path)
+        return {offset for word in words if word is not None for offset in offsets_in(word.offsets)}
+
+    def _read(self, paths: Iterable[str]) -> Iterator[DeadLetter]:
+        for path in _written(paths):
+            for number, line in enumerate(_lines(self._files.text(path)), 1):
+                yield _letter(line, f"{path}:{number}")
+
+
+def _written(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if path.endswith(".jsonl")]
+
+
+def _lines(text: str | None) -> list[str]:
+    # Not splitlines: a text inside the JSON may hold one of the other characters that it takes for a line's end.
+    return [line for line in (text or "").split("\n") if line]
+
+
+def _line(letter: DeadLetter) -> str:
+    encoded = {
+        name: None if (held := getattr(letter, name)) is None else base64.b64encode(held).decode() for name in _BYTES
+    }
+    return json.dumps({**asdict(letter), **encoded}, sort_keys=True, ensure_ascii=False)
+
+
+def _letter(line: str, place: str) -> DeadLetter:
+    data = json_object(line, place)
+    try:
+        decoded = {name: None if data[name] is None else base64.b64decode(data[name]) for name in _BYTES}
+        code = data.get("code") or record_code(data["reason"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise HistoryError(f"Cannot read dead letter {place}: {error}") from None
+    return as_value({**data, **decoded, "code": code}, DeadLetter, place, "delete the line")
