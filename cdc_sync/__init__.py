@@ -25,7 +25,12 @@ if TYPE_CHECKING:
         validate,
         verify,
     )
-    from cdc_sync.api.dead_letters import discard_dead_letters, list_dead_letters, show_dead_letter
+    from cdc_sync.api.dead_letters import (
+        discard_dead_letters,
+        list_dead_letters,
+        redrive_dead_letters,
+        show_dead_letter,
+    )
     from cdc_sync.api.requests import decide, pause, resume, resync, rollback
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
@@ -45,6 +50,7 @@ __all__ = [
     "parse_config",
     "pause",
     "plan",
+    "redrive_dead_letters",
     "replay",
     "resume",
     "resync",
@@ -60,7 +66,9 @@ _ELSEWHERE = {
     "Config": "config",
     "Words": "core.planning.deciding",
     **dict.fromkeys(("decide", "pause", "resume", "resync", "rollback"), "api.requests"),
-    **dict.fromkeys(("discard_dead_letters", "list_dead_letters", "show_dead_letter"), "api.dead_letters"),
+    **dict.fromkeys(
+        ("discard_dead_letters", "list_dead_letters", "redrive_dead_letters", "show_dead_letter"), "api.dead_letters"
+    ),
     "load_config": "config",
     "parse_config": "config",
 }

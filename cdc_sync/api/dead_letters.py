@@ -1,16 +1,17 @@
-"""Records that were not applied: listed, shown, let go."""
+"""Records that were not applied: listed, shown, applied after all, let go."""
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from cdc_sync.api.stores import state_store, this_person, utc_now
+from cdc_sync.api.stores import is_running, state_store, this_person, utc_now
 from cdc_sync.config import Config
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, kept_of
-from cdc_sync.core.model.positions import KafkaPosition
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Redrive, kept_of
+from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.errors import RefusedError
 from cdc_sync.storage.state import StateStore
 
@@ -47,7 +48,11 @@ class Which:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterLine:
-    """One dead letter, without what is kept of its key and value; see `DeadLetter`."""
+    """One dead letter, without what is kept of its key and value; see `DeadLetter`.
+
+    Attributes:
+        refused: why it could not be redriven, None if nobody wanted that.
+    """
 
     place: str
     timestamp: int | None
@@ -57,6 +62,7 @@ class LetterLine:
     schema: str
     size: int | None
     reason: str
+    refused: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,23 @@ class LettersDiscarded:
 
     number: int
     letters: tuple[LetterLine, ...]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LettersRedriven:
+    """Dead letters that the job is to apply after all.
+
+    Attributes:
+        strangers: others that fit, of which nobody knows whose rows they are: they cannot be applied.
+        is_running: a job runs, and takes it up; else the next one does.
+        dry_run: nothing was asked.
+    """
+
+    number: int
+    letters: tuple[LetterLine, ...]
+    strangers: int
+    is_running: bool
     dry_run: bool
 
 
@@ -125,7 +148,7 @@ def list_dead_letters(
     found = list(islice(_those(store, Which(topic=topic, table=table, code=code)), limit + 1))
     return LetterList(
         counts=store.dead_letters.counts(),
-        letters=tuple(map(_line, found[:limit])),
+        letters=tuple(_line(store, letter) for letter in found[:limit]),
         is_more=len(found) > limit,
     )
 
@@ -140,11 +163,12 @@ def show_dead_letter(config: Config, place: str, *, reveal: bool = False) -> Let
     Raises:
         RefusedError: if there is none at this place.
     """
-    found = state_store(config).dead_letters.find(place_of(place))
+    store = state_store(config)
+    found = store.dead_letters.find(place_of(place))
     if found is None:
         raise RefusedError(f"Cannot show {place}: no dead letter is there; see `cdc-sync dead-letters list`")
     key, value = (kept_of(data, "full" if reveal else "masked") for data in (found.key, found.value))
-    return LetterShown(letter=_line(found), key=_text(key), value=_text(value))
+    return LetterShown(letter=_line(store, found), key=_text(key), value=_text(value))
 
 
 def discard_dead_letters(
@@ -172,13 +196,67 @@ def discard_dead_letters(
     if which == Which():
         raise RefusedError("Cannot discard dead letters: say which, by places, --topic, --table or --code")
     store = state_store(config)
+    found = _chosen(store, which, "discard")
+    if not dry_run:
+        gone = [letter.place for letter in found]
+        store.dead_letters.settle(gone, outcome="discarded", by=this_person(), at=utc_now(), why=why)
+    return LettersDiscarded(
+        number=len(found), letters=tuple(_line(store, letter) for letter in found[:_SHOWN]), dry_run=dry_run
+    )
+
+
+def redrive_dead_letters(
+    config: Config,
+    places: Sequence[str] = (),
+    *,
+    topic: str | None = None,
+    table: str | None = None,
+    code: str | None = None,
+    dry_run: bool = False,
+) -> LettersRedriven:
+    """Have the job apply records after all, once what was wrong is mended; newer events of their rows win.
+
+    Those that still cannot be applied stay dead letters, which `list` says why.
+
+    Args:
+        places: as `topic[partition]@offset`; all that fit the rest, if none is named.
+        topic, table, code: only those; see `Which`.
+        dry_run: only tell which.
+
+    Raises:
+        RefusedError: if a place holds none.
+    """
+    store = state_store(config)
+    found = _chosen(store, Which(topic=topic, table=table, code=code, places=tuple(map(place_of, places))), "redrive")
+    mine: dict[TableId, list[KafkaPosition]] = {}
+    for letter in found:
+        if letter.table is not None:
+            mine.setdefault(letter.table, []).append(letter.place)
+    if not dry_run:
+        for owner, at in mine.items():
+            word = Redrive(table=owner, id=uuid.uuid4().hex, by=this_person(), at=utc_now(), places=tuple(at))
+            store.ask_redrive(word)
+    known = [letter for letter in found if letter.table is not None]
+    return LettersRedriven(
+        number=len(known),
+        letters=tuple(_line(store, letter) for letter in known[:_SHOWN]),
+        strangers=len(found) - len(known),
+        is_running=is_running(config),
+        dry_run=dry_run,
+    )
+
+
+def _chosen(store: StateStore, which: Which, what: str) -> list[DeadLetter]:
+    """Return the letters that are meant, without what is kept of their keys and values.
+
+    Raises:
+        RefusedError: if a place holds none.
+    """
     found = [replace(letter, key=None, value=None) for letter in _those(store, which)]
     missing = sorted(map(str, set(which.places) - {letter.place for letter in found}))
     if missing:
-        raise RefusedError(f"Cannot discard {', '.join(missing)}: no such dead letter is there")
-    if not dry_run:
-        store.dead_letters.discard((letter.place for letter in found), by=this_person(), at=utc_now(), why=why)
-    return LettersDiscarded(number=len(found), letters=tuple(map(_line, found[:_SHOWN])), dry_run=dry_run)
+        raise RefusedError(f"Cannot {what} {', '.join(missing)}: no such dead letter is there")
+    return found
 
 
 def _those(store: StateStore, which: Which) -> Iterator[DeadLetter]:
@@ -186,7 +264,7 @@ def _those(store: StateStore, which: Which) -> Iterator[DeadLetter]:
     return (letter for topic in topics for letter in store.dead_letters.letters(topic) if which.fits(letter))
 
 
-def _line(letter: DeadLetter) -> LetterLine:
+def _line(store: StateStore, letter: DeadLetter) -> LetterLine:
     return LetterLine(
         place=str(letter.place),
         timestamp=letter.timestamp,
@@ -196,6 +274,7 @@ def _line(letter: DeadLetter) -> LetterLine:
         schema=letter.schema,
         size=letter.size,
         reason=letter.reason,
+        refused=store.dead_letters.refused(letter.place),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from cdc_sync.api.results import RequestedOfTable, RequestedOfTables, Rewritten, RolledBack
-from cdc_sync.api.stores import find_table, history_store, state_store, this_person, utc_now
+from cdc_sync.api.stores import find_table, history_store, is_running, state_store, this_person, utc_now
 from cdc_sync.config import Config, route
 from cdc_sync.config.formats import format_of
 from cdc_sync.core.migration.capabilities import Capabilities
@@ -18,8 +18,6 @@ from cdc_sync.core.planning.deciding import Decided, Words
 from cdc_sync.core.planning.resync import ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
-from cdc_sync.operations.overview import job_line
-from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.state import StateStore
 
 
@@ -86,9 +84,7 @@ def _asked(status: TableStatus, text: str, *, is_new: bool = False) -> Requested
 def _requested(
     config: Config, word: Literal["pause", "resume"], found: Sequence[RequestedOfTable], dry_run: bool
 ) -> RequestedOfTables:
-    job = job_line(Leases(config.pipeline.root))
-    is_running = job is not None and job.state == "running"
-    return RequestedOfTables(word=word, tables=tuple(found), is_running=is_running, dry_run=dry_run)
+    return RequestedOfTables(word=word, tables=tuple(found), is_running=is_running(config), dry_run=dry_run)
 
 
 def decide(config: Config, table: str, words: Words) -> Decided:

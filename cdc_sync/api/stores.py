@@ -75,3 +75,12 @@ def this_person() -> str:
 def utc_now() -> str:
     """Return the time, as it is written down."""
     return utc(time.time())
+
+
+def is_running(config: Config) -> bool:
+    """Whether a job runs the pipeline."""
+    from cdc_sync.operations.overview import job_line
+    from cdc_sync.storage.leases import Leases
+
+    job = job_line(Leases(config.pipeline.root))
+    return job is not None and job.state == "running"

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.api.dead_letters import LetterLine, LetterList, LettersDiscarded, LetterShown
+from cdc_sync.api.dead_letters import LetterLine, LetterList, LettersDiscarded, LetterShown, LettersRedriven
 from cdc_sync.core.model.dead_letters import DeadLetterCount
 from cdc_sync.core.model.times import utc
 
-Shown: TypeAlias = LetterList | LetterShown | LettersDiscarded
+Shown: TypeAlias = LetterList | LetterShown | LettersDiscarded | LettersRedriven
 
 
 def lines(value: Shown) -> Iterator[str]:
@@ -36,8 +36,26 @@ def lines(value: Shown) -> Iterator[str]:
                 yield f"and {value.number - len(value.letters)} more"
             done = "would be discarded" if value.dry_run else "discarded"
             yield f"{value.number} dead letter{'s' if value.number != 1 else ''} {done}"
+        case LettersRedriven():
+            yield from _redriven(value)
         case _:
             assert_never(value)
+
+
+def _redriven(value: LettersRedriven) -> Iterator[str]:
+    yield from map(_line, value.letters)
+    if value.number > len(value.letters):
+        yield f"and {value.number - len(value.letters)} more"
+    if value.strangers:
+        yield f"{value.strangers} of which nobody knows whose rows they are cannot be redriven"
+    done = "would be redriven" if value.dry_run else "to be redriven"
+    yield f"{value.number} dead letter{'s' if value.number != 1 else ''} {done}"
+    if value.dry_run or not value.number:
+        return
+    if value.is_running:
+        yield "The job does it within seconds; `cdc-sync dead-letters list` shows what is left, and why."
+    else:
+        yield "No job runs; the next one does it when it starts."
 
 
 def counted(count: DeadLetterCount) -> str:
@@ -48,4 +66,5 @@ def counted(count: DeadLetterCount) -> str:
 def _line(letter: LetterLine) -> str:
     at = "" if letter.timestamp is None else f" of {utc(letter.timestamp / 1000)}"
     table = f", {letter.table}" if letter.table else ""
-    return f"{letter.place}{at}{table} ({letter.code}): {letter.reason}"
+    refused = f"; not redriven: {letter.refused}" if letter.refused else ""
+    return f"{letter.place}{at}{table} ({letter.code}): {letter.reason}{refused}"

@@ -11,7 +11,7 @@ from cdc_sync.api import dead_letters
 from cdc_sync.cli.guard import confirmed, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, DryRun, Verbose, Yes
 
-app = typer.Typer(name="dead-letters", help="Records that were not applied: list, show, let go.")
+app = typer.Typer(name="dead-letters", help="Records that were not applied: list, show, apply after all, let go.")
 
 Topic = Annotated[str | None, typer.Option("--topic", help="Only those of a topic.")]
 Table = Annotated[str | None, typer.Option("--table", help="Only those of a table: its dotted name, or its end.")]
@@ -49,6 +49,29 @@ def show(
     """Show one record that was not applied, and why."""
     command = functools.partial(dead_letters.show_dead_letter, place=place, reveal=reveal)
     with_config(ctx, config, as_json, verbose, command)
+
+
+@app.command()
+def redrive(
+    ctx: typer.Context,
+    config: ConfigPath,
+    place: Places = None,
+    topic: Topic = None,
+    table: Table = None,
+    code: Code = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have the job apply records after all, once what was wrong is mended; newer events of their rows win.
+
+    All are tried if nothing says which. `list` says why others could not be applied, and shows them as before.
+    """
+    command = functools.partial(
+        dead_letters.redrive_dead_letters, places=tuple(place or ()), topic=topic, table=table, code=code
+    )
+    confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cdc_sync.api.dead_letters import LetterList, LettersDiscarded, LetterShown
+from cdc_sync.api.dead_letters import LetterList, LettersDiscarded, LetterShown, LettersRedriven
 from cdc_sync.api.results import RequestedOfTables, Rewritten, RolledBack, SchemaDifference, Validation
 from cdc_sync.cli import dead_letter_text, requested
 from cdc_sync.cli.printable import printable
@@ -131,7 +131,7 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
         case SchemaDifference():
             yield f"{value.table}: version {value.before} to {value.after}"
             yield from _changes(value.changes)
-        case LetterList() | LetterShown() | LettersDiscarded():
+        case LetterList() | LetterShown() | LettersDiscarded() | LettersRedriven():
             yield from dead_letter_text.lines(value)
         case Decided() | RolledBack() | Rewritten() | ResyncAsked() | RequestedOfTables():
             yield from requested.lines(value)

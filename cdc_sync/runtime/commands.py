@@ -10,12 +10,14 @@ from typing import Literal, TypeAlias
 from structlog import get_logger
 
 from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.planning.resync import Resync
 from cdc_sync.core.table.joining import join_columns
 from cdc_sync.core.table.seen import Seen
 from cdc_sync.errors import TransientError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.redrive import redrive
 from cdc_sync.runtime.tables import Tables
 
 Work: TypeAlias = Callable[[], None]
@@ -49,7 +51,7 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        held, resumed, decided, rolled, resynced, joined, rewritten = (
+        held, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
             state.tables_with("holds"),
             state.tables_with("resumes"),
             state.tables_with("decisions"),
@@ -57,6 +59,7 @@ class Asked:
             state.tables_with("resyncs"),
             state.tables_with("joins"),
             state.tables_with("regimes"),
+            state.tables_with("redrives"),
         )
         for table in self._tables.all():
             if table.table in held or table.state.requests.hold is not None:
@@ -75,6 +78,8 @@ class Asked:
                 self._take_up(table, self._decisions(table))
             if table.table in joined:
                 self._take_up(table, self._joins(table))
+            if table.table in redriven:
+                self._take_up(table, self._redrives(table))
 
     def _take_up(self, table: TableActor, asked: Iterable[Work]) -> None:
         try:
@@ -140,6 +145,23 @@ class Asked:
         if follow_join(table, join):
             self._joined.add(replace(join, after=0))
             table.recovered()
+
+    def _redrives(self, table: TableActor) -> Iterator[Work]:
+        """Apply dead letters that the operator wants to be."""
+        for asked in self._context.state.redrives(table.table):
+            yield partial(follow_redrive, table, asked)
+
+
+def follow_redrive(table: TableActor, asked: Redrive) -> None:
+    """Apply dead letters of a table, and write down which were and why others were not."""
+    table.reload_after_failure()
+    store = table.context.state
+    found = redrive(table.context, table.state, asked.places)
+    store.dead_letters.settle(found.applied, outcome="redriven", by=asked.by, at=asked.at, why="redriven")
+    store.dead_letters.refuse(found.refused)
+    store.has_redriven(asked)
+    counted = {"applied": len(found.applied), "refused": len(found.refused)}
+    get_logger().info("dead letters redriven", table=str(table.table), by=asked.by, **counted)
 
 
 def follow_word(table: TableActor, word: Word) -> None:

@@ -29,10 +29,10 @@ from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.observe import events_in, learn, survey_with
+from cdc_sync.runtime.observe import events_in, left_out, schemas_again
 from cdc_sync.runtime.row_shape import Shape, events_of, shape_of
-from cdc_sync.runtime.write_plan import WritePlan, converted_events, converters_for, decoding
-from cdc_sync.spark.columns import DELETED, OFFSET, PARTITION, PROBLEM, unchanged_column, value_column
+from cdc_sync.runtime.write_plan import WritePlan, converted_events, decoding, plan_again
+from cdc_sync.spark.columns import DELETED, PROBLEM, unchanged_column, value_column
 from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.lineages import carry, find_lineages
@@ -164,9 +164,12 @@ class Joining:
 
     def _said(self, ranges: tuple[OffsetRange, ...], shape: Shape) -> DataFrame | Refused | None:
         """Return the newest value of every key that an event carried one for."""
-        plan = self._plan(ranges) if ranges else None
-        if plan is None or isinstance(plan, Refused):
-            return plan
+        seen = schemas_again(self.context, self.history.table, ranges) if ranges else ((), ())
+        if not seen[0]:
+            return None
+        plan = plan_again(self.history, self.route, self.progress, ranges, seen)
+        if plan is None:
+            return Refused(code=Code.JOIN, reason="the events since then cannot be read", remedy=_AGAIN)
         schema, into = plan.head.schema, self.step.into
         compacted = self._may_be_compacted(ranges[0].topic)
         if compacted and shape is Shape.DECLARED_KEY:
@@ -198,41 +201,10 @@ class Joining:
         except ConfigError:
             return True
 
-    def _plan(self, ranges: tuple[OffsetRange, ...]) -> WritePlan | Refused | None:
-        """Return how to read the ranges, None if they hold no event of the table."""
-        ends = {(item.topic, item.partition): item.end for item in ranges}
-        stretches = survey_with(self.context, self.context.read(ranges), ends, {}).stretches
-        mine = [stretch for stretch in stretches if stretch.table == self.history.table]
-        if not mine:
-            return None
-        first = {stretch.digest: stretch.kafka for stretch in reversed(mine)}
-        known = [learn(self.context, place, digest) for digest, place in sorted(first.items())]
-        converters = converters_for(self.history, self.route, known, mine)
-        if not converters:
-            return Refused(code=Code.JOIN, reason="the events since then cannot be read", remedy=_AGAIN)
-        return WritePlan(
-            table=self.history.table,
-            route=self.route,
-            head=self.history.head,
-            ranges=ranges,
-            converters=converters,
-            exact=True,
-            progress=self.progress,
-            held=self.progress,
-            may_append=False,
-            keep_unchanged=True,
-            numbers=True,
-            follow_keys=True,
-        )
-
     def _applied(self, events: DataFrame, topic: str) -> DataFrame:
         """Leave out what was set aside: it was not applied to the other columns either."""
-        applied = events.where(F.col(PROBLEM).isNull())
         aside = self.context.state.dead_letters.places(topic)
-        if not aside:
-            return applied
-        places = self.context.spark.createDataFrame(sorted(aside), f"{PARTITION} int, {OFFSET} bigint")
-        return applied.join(F.broadcast(places), [PARTITION, OFFSET], "left_anti")
+        return left_out(events.where(F.col(PROBLEM).isNull()), aside)
 
     def _followed(self, events: DataFrame, plan: WritePlan) -> DataFrame | Refused:
         """Reduce events of which some leave the value out; rows that changed their key take it with them."""

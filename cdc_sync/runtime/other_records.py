@@ -16,7 +16,7 @@ from cdc_sync.core.planning.problems import KEY_MISSING, KEY_UNREADABLE, MALFORM
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.dead_letters import set_aside, why_not
+from cdc_sync.runtime.dead_letters import Of, set_aside, why_not
 from cdc_sync.runtime.observe import events_in, learn, sample
 from cdc_sync.sources.samples import Sample, read_sample
 from cdc_sync.spark.observe import Survey, offsets_of, offsets_with_digests
@@ -97,7 +97,8 @@ class OtherRecords:
         }
         ends: dict[TableId, dict[tuple[str, int], int]] = {}
         for digest, places in damaged.items():
-            set_aside(context, ((at, suspects[digest]) for at, is_damage in places.items() if is_damage))
+            letters = ((at, suspects[digest]) for at, is_damage in places.items() if is_damage)
+            set_aside(context, letters, Of(table=tables[digest], version=None))
             for at in (at for at, is_damage in places.items() if is_damage is None):
                 ends.setdefault(tables[digest], {})[at.topic, at.partition] = at.offset
         left = tuple(stretch for stretch in stretches if stretch.digest not in damaged or stretch.truncate)

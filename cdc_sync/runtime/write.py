@@ -51,18 +51,17 @@ from cdc_sync.runtime.write_plan import (
 from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE, doubt_column
 from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.conditions import any_or_false, by_partition
-from cdc_sync.spark.observe import (
-    Inspection,
-    first_without_row,
-    inspect,
-    offsets_with_problem,
-)
+from cdc_sync.spark.observe import Inspection, first_without_row, inspect, offsets_with_problem
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _ABOVE_BOUND = "above_bound"
 _NOT_APPENDABLE = "not_appendable"
 _IN_DOUBT = "in_doubt"
 _RAISED = "cdc_sync found: "
+_WHY = {
+    MISSING_ROW: "its row is not there, and policy.missing_rows is pause",
+    UNKNOWN_VALUE: "it left a value out, and nobody knows the row's",
+}
 
 
 def write_range(context: Context, plan: WritePlan) -> Outcome:
@@ -142,7 +141,7 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     schema = plan.head.schema
     if plan.shape is Shape.WHOLE_ROW:
         return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
-    events = events_of(converted_events(context, plan), schema, plan.shape).where(F.col(PROBLEM).isNull())
+    events = _events(context, plan).where(F.col(PROBLEM).isNull())
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
     if not first:
@@ -157,6 +156,21 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     if not ranges:
         return Outcome(progress=_unchanged(plan), stop=stop)
     return replace(write_range(context, replace(plan, ranges=ranges)), stop=stop)
+
+
+def write_again(context: Context, plan: WritePlan) -> str | None:
+    """Write some events of ranges that the target holds; return why they cannot be, None if they are.
+
+    Raises:
+        TargetMoved, TargetError: as `write_range`.
+    """
+    try:
+        outcome = _attempt(context, plan, bounds={}, append=False, empty=False, inspected=True)
+    except _Found as found:
+        return _WHY.get(found.problem, found.problem)
+    except Unlinked:
+        return "an update of its key left values out, and the row under the old key is not known"
+    return None if outcome.stop is None else outcome.stop.reason
 
 
 def _may_append(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
@@ -184,12 +198,14 @@ def _attempt(
 ) -> Outcome:
     """Write once; `inspected` ranges have had their bad records set aside, which are left out."""
     started = time.monotonic()
-    events = events_of(converted_events(context, plan), plan.head.schema, plan.shape)
+    events = _events(context, plan)
     if inspected:
         events = events.where(F.col(PROBLEM).isNull())
     else:
         events = _failing(events, plan, bounds=bounds, append=append and not empty)
-    progress = progress_after(context, _unchanged(plan), plan.head.number, plan.ranges, bounds)
+    progress = _unchanged(plan)
+    if plan.only is None:
+        progress = progress_after(context, progress, plan.head.number, plan.ranges, bounds)
     unknown = 0
     try:
         batch = _batch(plan, events, progress, append=append, empty=empty)
@@ -207,6 +223,8 @@ def _attempt(
         if keeping is not None:
             batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
             unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
+        if plan.only is not None:  # what was deleted later is not there
+            batch = replace(batch, rows=batch.rows.withColumn(CREATED, F.col(CREATED) | F.col(DELETED)))
         note(context, plan, doubts)
         context.target.write(plan.route.target, batch)
     except (TargetError, Py4JJavaError, PySparkException) as error:
@@ -231,6 +249,11 @@ def _attempt(
         numbers=plan.numbers,
         in_doubt=bool(doubts),
     )
+
+
+def _events(context: Context, plan: WritePlan) -> DataFrame:
+    events = events_of(converted_events(context, plan), plan.head.schema, plan.shape)
+    return events if plan.only is None else plan.only(events)
 
 
 def _write_before_lost(context: Context, plan: WritePlan, places: Sequence[Place]) -> Outcome:
@@ -259,7 +282,7 @@ def _keeping(context: Context, plan: WritePlan) -> Keeping:
         require_links=plan.require_links,
         unchanged=unchangeable(plan.converters, schema, decoding(context, plan)),
         since_version=plan.columns_since,
-        events=lambda ranges: events_of(converted_events(context, replace(plan, ranges=ranges)), schema, plan.shape),
+        events=lambda ranges: _events(context, replace(plan, ranges=ranges)),
     )
 
 

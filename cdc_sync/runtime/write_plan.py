@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -56,6 +56,8 @@ class WritePlan:
         looks_for_deleted: a delete whose key may be made up is looked for in the target; without it, one is met as a
             problem.
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
+        only: what is left of the events; None where all of them are written. The target holds the ranges already then,
+            and its progress stays as it is.
     """
 
     table: TableId
@@ -75,6 +77,7 @@ class WritePlan:
     notes_doubts: bool = False
     looks_for_deleted: bool = False
     numbers: bool = False
+    only: Callable[[DataFrame], DataFrame] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -159,6 +162,39 @@ def converters_for(
                 )
             )
     return tuple(found)
+
+
+def plan_again(
+    history: History,
+    route: Route,
+    progress: Progress,
+    ranges: tuple[OffsetRange, ...],
+    seen: tuple[tuple[Stretch, ...], tuple[KnownSchema, ...]],
+) -> WritePlan | None:
+    """Return how to read ranges that a table has passed, with today's converters; None if none of it can be read.
+
+    Args:
+        progress: what the target holds, the ranges among it.
+        seen: the table's stretches there, and their schemas.
+    """
+    stretches, known = seen
+    converters = converters_for(history, route, known, stretches)
+    if not converters:
+        return None
+    return WritePlan(
+        table=history.table,
+        route=route,
+        head=history.head,
+        ranges=ranges,
+        converters=converters,
+        exact=True,
+        progress=progress,
+        held=progress,
+        may_append=False,
+        keep_unchanged=True,
+        numbers=True,
+        follow_keys=True,
+    )
 
 
 def converted_events(context: Context, plan: WritePlan) -> DataFrame:

@@ -2,9 +2,10 @@
 
     <offset>.jsonl          `DeadLetter`s of one batch, named after the first offset
     index.json              which offsets they are, by reason, so that nobody has to read them to count them
-    discarded/<id>.json     one `Discarded`
+    settled/<id>.json       one `Settled`
+    refused.json            why letters could not be applied when somebody wanted that
 
-A job alone writes the first two, people the third. What versions before this one wrote is below ``quarantine/``, as
+What versions before this one wrote is below ``quarantine/``, as
 files of records alone.
 """
 
@@ -13,12 +14,12 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Discarded, Offsets, offsets_in, runs_of
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Offsets, Settled, offsets_in, runs_of
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.problems import record_code
 from cdc_sync.errors import HistoryError
@@ -48,6 +49,11 @@ class _Index:
         return _Index(reasons={reason: _Reason(code=code, offsets=runs_of(of)) for reason, (code, of) in found.items()})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusals:
+    why: dict[int, str]
+
+
 class DeadLetters:
     """The dead letters of one pipeline. Thread-safe for different partitions."""
 
@@ -71,9 +77,9 @@ class DeadLetters:
             self._files.put(f"{folder}/index.json", asdict(index))
 
     def letters(self, topic: str | None = None) -> Iterator[DeadLetter]:
-        """Return every letter that nobody discarded, once, by partition; of one topic if one is named."""
+        """Return every letter that is not settled, once, by partition; of one topic if one is named."""
         for paths in self._partitions(topic).values():
-            seen = self._discarded(paths)
+            seen = self._settled(paths)
             for letter in self._read(paths):
                 if letter.offset not in seen:
                     seen.add(letter.offset)
@@ -85,10 +91,10 @@ class DeadLetters:
         return next(found, None)
 
     def counts(self) -> tuple[DeadLetterCount, ...]:
-        """Count letters that nobody discarded by topic and reason, without reading them."""
+        """Count letters that are not settled by topic and reason, without reading them."""
         counts: dict[tuple[str, str], tuple[Code, int]] = {}
         for (topic, _), paths in self._partitions(None).items():
-            gone = self._discarded(paths)
+            gone = self._settled(paths)
             for reason, item in self._reasons(paths).items():
                 number = len(offsets_in(item.offsets) - gone)
                 counts[topic, reason] = item.code, counts.get((topic, reason), (item.code, 0))[1] + number
@@ -100,24 +106,38 @@ class DeadLetters:
         return tuple(sorted(found))
 
     def places(self, topic: str) -> set[tuple[int, int]]:
-        """Return partition and offset of all that was not applied, discarded or not."""
+        """Return partition and offset of all that was not applied, whether or not somebody let it go."""
         return {
             (partition, offset)
             for (_, partition), paths in self._partitions(topic).items()
             for item in self._reasons(paths).values()
-            for offset in offsets_in(item.offsets)
+            for offset in offsets_in(item.offsets) - self._settled(paths, "redriven")
         }
 
-    def discard(self, places: Iterable[KafkaPosition], *, by: str, at: str, why: str) -> None:
-        """Let letters go: their keys and values are deleted, that they were there, and who let them go, is kept."""
-        found: dict[tuple[str, int], set[int]] = defaultdict(set)
-        for place in places:
-            found[place.topic, place.partition].add(place.offset)
-        for (topic, partition), offsets in found.items():
-            word = Discarded(by=by, at=at, why=why, offsets=runs_of(offsets))
-            self._files.create(f"{_FOLDER}/{topic}/{partition}/discarded/{uuid.uuid4().hex}.json", asdict(word))
+    def settle(
+        self, places: Iterable[KafkaPosition], *, outcome: Literal["discarded", "redriven"], by: str, at: str, why: str
+    ) -> None:
+        """Have letters be none any more: keys and values are deleted, that they were there, and why, is kept."""
+        for (topic, partition), offsets in _by_partition(places).items():
+            word = Settled(outcome=outcome, by=by, at=at, why=why, offsets=runs_of(offsets))
+            self._files.create(f"{_FOLDER}/{topic}/{partition}/settled/{uuid.uuid4().hex}.json", asdict(word))
             for path in _written(self._partitions(topic)[topic, partition]):
                 self._forget(path, offsets)
+
+    def refuse(self, why: Mapping[KafkaPosition, str]) -> None:
+        """Keep why letters could not be applied."""
+        for (topic, partition), offsets in _by_partition(why).items():
+            path = f"{_FOLDER}/{topic}/{partition}/refused.json"
+            said = {offset: why[KafkaPosition(topic=topic, partition=partition, offset=offset)] for offset in offsets}
+            self._files.put(path, {"why": {str(key): text for key, text in {**self._refusals(path), **said}.items()}})
+
+    def refused(self, place: KafkaPosition) -> str | None:
+        """Return why a letter could not be applied, None if nobody wanted that."""
+        return self._refusals(f"{_FOLDER}/{place.topic}/{place.partition}/refused.json").get(place.offset)
+
+    def _refusals(self, path: str) -> Mapping[int, str]:
+        found = self._files.get(path, _Refusals, "delete the file")
+        return {} if found is None else found.why
 
     def _forget(self, path: str, offsets: set[int]) -> None:
         lines = _lines(self._files.text(path))
@@ -158,15 +178,27 @@ class DeadLetters:
                 found[reason] = _Reason(code=item.code, offsets=both)
         return found
 
-    def _discarded(self, paths: Iterable[str]) -> set[int]:
-        """Return what people let go of a partition."""
-        words = (self._files.get(path, Discarded, _ANEW) for path in paths if "/discarded/" in path)
-        return {offset for word in words if word is not None for offset in offsets_in(word.offsets)}
+    def _settled(self, paths: Iterable[str], outcome: str | None = None) -> set[int]:
+        """Return which letters of a partition are none any more, all or those of one outcome."""
+        words = (self._files.get(path, Settled, _ANEW) for path in paths if "/settled/" in path)
+        return {
+            offset
+            for word in words
+            if word is not None and outcome in (None, word.outcome)
+            for offset in offsets_in(word.offsets)
+        }
 
     def _read(self, paths: Iterable[str]) -> Iterator[DeadLetter]:
         for path in _written(paths):
             for number, line in enumerate(_lines(self._files.text(path)), 1):
                 yield _letter(line, f"{path}:{number}")
+
+
+def _by_partition(places: Iterable[KafkaPosition]) -> dict[tuple[str, int], set[int]]:
+    found: dict[tuple[str, int], set[int]] = {}
+    for place in places:
+        found.setdefault((place.topic, place.partition), set()).add(place.offset)
+    return found
 
 
 def _written(paths: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     columns/<table>.json                             the `HeldColumns` of its target
     holds/<table>.json                               one `Hold`
     resumes/<table>.json                             that the operator wants a table to try again, until it has
+    redrives/<table>/<id>.json                       one `Redrive`
     rollbacks/<table>.json                           one `Rollback`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
@@ -35,6 +36,7 @@ from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
 from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.resync import Resync
@@ -44,7 +46,7 @@ from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
 
-Requests: TypeAlias = Literal["decisions", "holds", "joins", "regimes", "resumes", "resyncs", "rollbacks"]
+Requests: TypeAlias = Literal["decisions", "holds", "joins", "redrives", "regimes", "resumes", "resyncs", "rollbacks"]
 """The folders of what operators ask for."""
 
 _WRITTEN_ANEW = "delete the file, the job writes it anew"
@@ -239,6 +241,19 @@ class StateStore:
         """Forget it; nothing happens if it is not there."""
         self._files.delete(_path("resumes", table))
 
+    def ask_redrive(self, asked: Redrive) -> None:
+        """Keep that dead letters are to be applied after all."""
+        self._files.put(_redrive_path(asked), asdict(asked))
+
+    def redrives(self, table: TableId) -> tuple[Redrive, ...]:
+        """Return what was asked of a table's dead letters and is not done, oldest first."""
+        found = self._files.all(_folder("redrives", table), Redrive, _ASK_AGAIN)
+        return tuple(sorted(found, key=lambda item: (item.at, item.id)))
+
+    def has_redriven(self, asked: Redrive) -> None:
+        """Forget it; nothing happens if it is not there."""
+        self._files.delete(_redrive_path(asked))
+
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""
         self._files.put(_path("rollbacks", rollback.table), asdict(rollback))
@@ -322,6 +337,10 @@ def _folder(folder: str, table: TableId) -> str:
 
 def _join_path(join: Join) -> str:
     return f"{_folder('joins', join.table)}{join.kept:06d}-{join.joined:06d}.json"
+
+
+def _redrive_path(asked: Redrive) -> str:
+    return f"{_folder('redrives', asked.table)}{quote(asked.id, safe='')}.json"
 
 
 def _entry(text: str, path: str, table: TableId) -> Entry:

@@ -160,3 +160,35 @@ def test_the_same_in_python(config: Path, store: StateStore) -> None:
 
     assert [item.place for item in found.letters] == ["shop.inv.orders[0]@4", "shop.inv.orders[0]@7"]
     assert shown.value == '{"after": {"name": "text of 3"}}'
+
+
+def test_they_are_redriven_by_the_job_table_by_table(cdc_sync: CommandLine, config: Path, store: StateStore) -> None:
+    told = cdc_sync("dead-letters", "redrive", config, "--dry-run")
+    assert told.out.splitlines()[2:] == [
+        "1 of which nobody knows whose rows they are cannot be redriven",
+        "2 dead letters would be redriven",
+    ]
+    assert store.redrives(ORDERS) == ()
+
+    ran = cdc_sync("dead-letters", "redrive", config, "shop.inv.orders[0]@4", "--yes")
+
+    assert ran.out.splitlines()[1:] == [
+        "1 dead letter to be redriven",
+        "No job runs; the next one does it when it starts.",
+    ]
+    (word,) = store.redrives(ORDERS)
+    assert [str(place) for place in word.places] == ["shop.inv.orders[0]@4"]
+    assert "@" in word.by
+    store.has_redriven(word)
+    assert store.redrives(ORDERS) == ()
+
+
+def test_why_one_could_not_be_redriven_is_listed(cdc_sync: CommandLine, config: Path, store: StateStore) -> None:
+    first = next(store.dead_letters.letters()).place
+    store.dead_letters.refuse({first: "the topic does not hold it any more"})
+    store.dead_letters.refuse({first: "its row is not there"})
+
+    lines = cdc_sync("dead-letters", "list", config, "--code", "record-value-without-place").out.splitlines()
+
+    assert lines[-2].endswith("column qty; not redriven: its row is not there")
+    assert lines[-1].endswith("column qty")

@@ -120,17 +120,19 @@ def test_what_is_discarded_is_gone_but_for_its_place(kept: DeadLetters, tmp_path
     if not index:
         (tmp_path / FOLDER / "index.json").unlink()
 
-    kept.discard([letter(4).place, letter(9).place], by="ann@host", at="now", why="a test wrote them")
+    kept.settle(
+        [letter(4).place, letter(9).place], outcome="discarded", by="ann@host", at="now", why="a test wrote them"
+    )
 
     assert tuple(kept.letters()) == (letter(7),)
     assert (kept.find(letter(4).place), kept.find(letter(7).place)) == (None, letter(7))
     assert [(count.reason, count.records) for count in kept.counts()] == [("not JSON", 1)]
-    (word,) = (tmp_path / FOLDER / "discarded").iterdir()
+    (word,) = (tmp_path / FOLDER / "settled").iterdir()
     said = json.loads(word.read_text())
     assert (said["by"], said["why"], said["offsets"]) == ("ann@host", "a test wrote them", [[4, 5], [9, 10]])
     assert len((tmp_path / FOLDER / "4.jsonl").read_text().splitlines()) == 1
 
-    kept.discard([letter(7).place], by="ann@host", at="now", why="this too")
+    kept.settle([letter(7).place], outcome="discarded", by="ann@host", at="now", why="this too")
 
     assert (tuple(kept.letters()), kept.counts()) == ((), ())
     assert not (tmp_path / FOLDER / "4.jsonl").exists()
@@ -138,7 +140,7 @@ def test_what_is_discarded_is_gone_but_for_its_place(kept: DeadLetters, tmp_path
 
 def test_what_was_discarded_stays_so_when_a_batch_is_repeated(kept: DeadLetters) -> None:
     kept.add((letter(4), letter(7)))
-    kept.discard([letter(4).place], by="ann@host", at="now", why="of no use")
+    kept.settle([letter(4).place], outcome="discarded", by="ann@host", at="now", why="of no use")
 
     kept.add((letter(4), letter(7)))
 
@@ -157,7 +159,7 @@ def test_letters_of_before_there_was_an_index_count_too(kept: DeadLetters, tmp_p
 
     assert number(kept) == 2
     assert {found.offset: found.code for found in kept.letters()} == dict.fromkeys((3, 4), Code.RECORD_FOREIGN)
-    kept.discard([replace(letter(3)).place], by="ann@host", at="now", why="old")
+    kept.settle([replace(letter(3)).place], outcome="discarded", by="ann@host", at="now", why="old")
     assert [found.offset for found in kept.letters()] == [4]
 
 
@@ -224,3 +226,13 @@ def test_what_is_kept_of_a_record() -> None:
     assert kept_of(b"\x00Avro", "masked") is None
     assert kept_of(b"[" * 100_000, "masked") is None
     assert kept_of(b'"bare"', "masked") == b'"text of 4"'
+
+
+def test_what_was_redriven_was_applied(kept: DeadLetters) -> None:
+    kept.add((letter(4), letter(7)))
+
+    kept.settle([letter(4).place], outcome="redriven", by="ann@host", at="now", why="redriven")
+
+    assert tuple(kept.letters()) == (letter(7),)
+    assert kept.places(TOPIC) == {(0, 7)}
+    assert number(kept) == 1

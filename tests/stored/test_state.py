@@ -21,7 +21,7 @@ from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Unconverted, UnconvertedValue
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter
+from cdc_sync.core.model.dead_letters import DeadLetter, Redrive
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.model.progress import Progress, Truncated, parse_progress
@@ -112,6 +112,7 @@ LETTERS = (
         value=b"{",
     ),
 )
+REDRIVE = Redrive(table=ORDERS, id="ab12", by="ann@host", at="2026-11-28T10:51:18Z", places=(LETTERS[0].place,))
 BEFORE_CODES = tuple(
     DeadLetter(
         topic="t",
@@ -165,6 +166,7 @@ def write(store: StateStore) -> None:
     store.save_passed(ORDERS, "marker", {("t", 0): 7})
     store.save_resync(RESYNC)
     store.dead_letters.add(LETTERS)
+    store.ask_redrive(REDRIVE)
 
 
 READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
@@ -182,6 +184,7 @@ READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
     (lambda store: store.maintained(ORDERS), 1_700_000_000.5),
     (lambda store: store.passed(ORDERS, "marker"), {("t", 0): 7}),
     (lambda store: store.resyncs(ORDERS), (RESYNC,)),
+    (lambda store: store.redrives(ORDERS), (REDRIVE,)),
     (lambda store: tuple(store.dead_letters.letters()), (*LETTERS, *BEFORE_CODES)),
     (lambda store: sum(count.records for count in store.dead_letters.counts()), 3),
 )

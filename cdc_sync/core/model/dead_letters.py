@@ -61,18 +61,36 @@ class DeadLetterCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discarded:
-    """Dead letters of one partition that somebody let go.
+class Settled:
+    """Dead letters of one partition that are none any more.
 
     Attributes:
-        by, why: who did, and the reason given.
+        outcome: they were let go, or applied after all.
+        by, why: who wanted that, and the reason given.
         at: when, as text.
     """
 
+    outcome: Literal["discarded", "redriven"]
     by: str
     at: str
     why: str
     offsets: Offsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redrive:
+    """The operator's word that dead letters of a table are to be applied after all.
+
+    Attributes:
+        id: of the word.
+        by, at: who said so, and when.
+    """
+
+    table: TableId
+    id: str
+    by: str
+    at: str
+    places: tuple[KafkaPosition, ...]
 
 
 def runs_of(offsets: Iterable[int]) -> Offsets:

@@ -28,6 +28,7 @@ _HISTORY = "`cdc-sync history CONFIG TABLE`: what each version changed, and on w
 _RECORD = "The record that `paused_at` names (`cdc-sync status CONFIG --json`), in its topic."
 _CONNECTOR = "The connector's configuration, and `cdc-sync validate CONFIG --check`."
 _LETTER = "`cdc-sync dead-letters list CONFIG`, and `cdc-sync dead-letters show CONFIG PLACE`."
+_REDRIVE = "`cdc-sync dead-letters redrive CONFIG`"
 _NEW_TARGET = "Give the table another target in its rule and have the connector snapshot it again."
 _RESUME = "`cdc-sync resume CONFIG TABLE`"
 
@@ -292,7 +293,8 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.RECORD_STRANGER: Entry(
         "The record tells of another table than its topic is named after, and `kafka.bound_topics` is set.",
         _LETTER,
-        "Find out who writes to the topic; if it is meant, leave `kafka.bound_topics` out.",
+        "Find out who writes to the topic; if it is meant, leave `kafka.bound_topics` out, and have the source write "
+        "the row once more.",
     ),
     Code.RECORD_SCHEMA: Entry(
         "The record's schema, or the frame around it, cannot be read.",
@@ -307,7 +309,7 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.RECORD_SIZE: Entry(
         "The record is larger than `limits.max_message_bytes`.",
         _LETTER,
-        "Raise the limit, and have the source write the row once more.",
+        f"Raise the limit, then {_REDRIVE}.",
     ),
     Code.RECORD_OPERATION: Entry(
         "The record's operation is none that Debezium has.",
@@ -327,7 +329,8 @@ RUNBOOK: Mapping[Code, Entry] = {
     Code.RECORD_VALUE: Entry(
         "A value has no place in the type of its column: too large, too precise, or outside the years 1 to 9999.",
         _LETTER,
-        "`policy.out_of_range` for dates; else mend the value at the source, which writes the row once more.",
+        f"`policy.out_of_range` for dates, then {_REDRIVE}; else mend the value at the source, which writes the row "
+        "once more.",
     ),
 }
 """What the runbook says, in the order of the codes; `docs/runbook.md` is printed from it."""
