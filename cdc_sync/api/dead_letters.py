@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from cdc_sync.api.stores import is_running, state_store, this_person, utc_now
+from cdc_sync.api.stores import is_running, place_of, state_store, this_person, utc_now
 from cdc_sync.config import Config
 from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Redrive, kept_of
 from cdc_sync.core.model.positions import KafkaPosition, TableId
@@ -113,18 +112,6 @@ class LettersRedriven:
     strangers: int
     is_running: bool
     dry_run: bool
-
-
-def place_of(text: str) -> KafkaPosition:
-    """Read `topic[partition]@offset`.
-
-    Raises:
-        RefusedError: if it is written otherwise.
-    """
-    found = re.fullmatch(r"(.+)\[(\d+)\]@(\d+)", text)
-    if found is None:
-        raise RefusedError(f"Cannot find {text!r}: a place is written as topic[partition]@offset, as `list` shows it")
-    return KafkaPosition(topic=found[1], partition=int(found[2]), offset=int(found[3]))
 
 
 def list_dead_letters(

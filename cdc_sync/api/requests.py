@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Literal
 
 from cdc_sync.api.results import RequestedOfTable, RequestedOfTables, Rewritten, RolledBack
-from cdc_sync.api.stores import find_table, history_store, is_running, state_store, this_person, utc_now
+from cdc_sync.api.stores import find_table, history_store, is_running, place_of, state_store, this_person, utc_now
 from cdc_sync.config import Config, route
 from cdc_sync.config.formats import format_of
 from cdc_sync.core.migration.capabilities import Capabilities
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, rolled_back_text
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Skip, rolled_back_text
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.planning import deciding
 from cdc_sync.core.planning.deciding import Decided, Words
 from cdc_sync.core.planning.resync import ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.core.planning.stops import SKIPPABLE
 from cdc_sync.errors import RefusedError
 from cdc_sync.storage.state import StateStore
 
@@ -72,6 +73,36 @@ def resume(config: Config, tables: Sequence[str] = (), *, dry_run: bool = False)
     return _requested(config, "resume", found, dry_run)
 
 
+def skip(config: Config, table: str, *, at: str, why: str, dry_run: bool = False) -> RequestedOfTables:
+    """Have a table that paused before a record go on without it; the record becomes a dead letter.
+
+    Args:
+        at: the record, as `topic[partition]@offset`: the one that the table stands before.
+        why: kept beside its place.
+        dry_run: only tell what would be done.
+
+    Raises:
+        HistoryError: if the table is not known.
+        RefusedError: if the table does not stand before this record, or not for what is wrong with it alone.
+    """
+    store, place = state_store(config), place_of(at)
+    (status,) = _named(store, (table,))
+    if status.state != "paused" or status.paused_at is None:
+        raise RefusedError(f"Cannot skip {place}: {status.table} is {status.state}, and stands before no record")
+    if status.paused_at != str(place):
+        raise RefusedError(f"Cannot skip {place}: {status.table} stands before {status.paused_at}")
+    if status.code not in {code.value for code in SKIPPABLE}:
+        raise RefusedError(
+            f"Cannot skip {place}: what {status.table} stands before ({status.code}) changes the table, and is not of "
+            f"this record alone; {status.remedy}"
+        )
+    if not dry_run:
+        word = Skip(table=status.table, place=place, by=this_person(), at=utc_now(), why=why)
+        store.ask_skip(word)
+    text = f"goes on without {place}, which becomes a dead letter"
+    return _requested(config, "skip", [_asked(status, text, is_new=True)], dry_run)
+
+
 def _named(store: StateStore, tables: Sequence[str]) -> list[TableStatus]:
     known = {status.table: status for status in store.tables()}
     return [known[find_table(known, name)] for name in dict.fromkeys(tables)] if tables else list(known.values())
@@ -82,7 +113,7 @@ def _asked(status: TableStatus, text: str, *, is_new: bool = False) -> Requested
 
 
 def _requested(
-    config: Config, word: Literal["pause", "resume"], found: Sequence[RequestedOfTable], dry_run: bool
+    config: Config, word: Literal["pause", "resume", "skip"], found: Sequence[RequestedOfTable], dry_run: bool
 ) -> RequestedOfTables:
     return RequestedOfTables(word=word, tables=tuple(found), is_running=is_running(config), dry_run=dry_run)
 

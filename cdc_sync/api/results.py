@@ -92,7 +92,7 @@ class RequestedOfTables:
         dry_run: nothing was asked.
     """
 
-    word: Literal["pause", "resume"]
+    word: Literal["pause", "resume", "skip"]
     tables: tuple[RequestedOfTable, ...]
     is_running: bool
     dry_run: bool

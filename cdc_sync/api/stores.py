@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 import getpass
 import os
+import re
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cdc_sync.config import Config
-from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.model.times import utc
-from cdc_sync.errors import ConfigError, HistoryError
+from cdc_sync.errors import ConfigError, HistoryError, RefusedError
 from cdc_sync.storage.state import StateStore
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ def find_table(tables: Iterable[TableId], wanted: str) -> TableId:
         case _:
             names = " and ".join(str(table) for table in found)
             raise HistoryError(f"Cannot choose table {wanted!r}: {names} both end so; write the whole name")
+
+
+def place_of(text: str) -> KafkaPosition:
+    """Read `topic[partition]@offset`.
+
+    Raises:
+        RefusedError: if it is written otherwise.
+    """
+    found = re.fullmatch(r"(.+)\[(\d+)\]@(\d+)", text)
+    if found is None:
+        raise RefusedError(f"Cannot find {text!r}: a place is written as topic[partition]@offset, as `list` shows it")
+    return KafkaPosition(topic=found[1], partition=int(found[2]), offset=int(found[3]))
 
 
 def this_person() -> str:

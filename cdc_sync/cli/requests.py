@@ -58,6 +58,25 @@ def resume(
     confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
 
 
+def skip(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: TableName,
+    at: Annotated[str, typer.Option("--at", metavar="PLACE", help="topic[partition]@offset.", show_default=False)],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept beside its place.", show_default=False)],
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have a table that paused before a record go on without it; the record becomes a dead letter.
+
+    It must be the one that `status` names, and the table must not be paused for a change of its columns.
+    """
+    command = functools.partial(requests.skip, table=table, at=at, why=why)
+    confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
+
+
 def _tables(named: list[str] | None, every: bool) -> tuple[str, ...]:
     """Return the tables that were named, none for all.
 
@@ -155,5 +174,5 @@ def resync(
     with_config(ctx, config, as_json, verbose, command)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, decide, rollback, regime, resync)
+COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, skip, decide, rollback, regime, resync)
 """In the order of the list of commands."""

@@ -177,6 +177,7 @@ class TableActor:
             history=history,
             found=context.target.state(name),
             hold=context.state.hold(table),
+            skips=context.state.skipped(table),
             rollback=context.state.rollback(table),
             regime=context.state.regime(table),
             decisions=context.state.decisions(table),

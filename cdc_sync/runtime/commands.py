@@ -21,7 +21,7 @@ from cdc_sync.runtime.redrive import redrive
 from cdc_sync.runtime.tables import Tables
 
 Work: TypeAlias = Callable[[], None]
-Word: TypeAlias = Literal["hold", "rollback", "regime"]
+Word: TypeAlias = Literal["hold", "skip", "rollback", "regime"]
 """What stands in a file as long as the operator means it; `Requests` has what the table was read with."""
 
 
@@ -51,8 +51,9 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        held, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
+        held, skipped, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
             state.tables_with("holds"),
+            state.tables_with("skips"),
             state.tables_with("resumes"),
             state.tables_with("decisions"),
             state.tables_with("rollbacks"),
@@ -64,6 +65,8 @@ class Asked:
         for table in self._tables.all():
             if table.table in held or table.state.requests.hold is not None:
                 self._take_up(table, self._word(table, "hold"))
+            if table.table in skipped:
+                self._take_up(table, self._word(table, "skip"))
             if table.table in resumed:
                 self._take_up(table, (partial(self._resume, table),))
             if table.table in rolled or table.state.requests.rollback is not None:
@@ -169,8 +172,8 @@ def follow_word(table: TableActor, word: Word) -> None:
     if not _is_unheard(table, word):
         return
     table.go_on()
-    if word == "rollback":
-        asked = table.state.requests.rollback
+    asked = table.state.requests.rollback
+    if word in ("rollback", "skip") and table.state.failure is None:
         get_logger().info("table goes on" if asked is None else "table rolled back", table=str(table.table))
 
 
@@ -179,6 +182,8 @@ def _is_unheard(table: TableActor, word: Word) -> bool:
     match word:
         case "hold":
             return store.hold(table.table) != heard.hold
+        case "skip":
+            return store.skipped(table.table) != heard.skips
         case "rollback":
             return store.rollback(table.table) != heard.rollback
         case "regime":

@@ -15,6 +15,7 @@ from cdc_sync.core.migration.operator_requests import Unconverted, UnconvertedVa
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.offsets import places_in
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.end_of_table import begun_behind
@@ -207,6 +208,7 @@ class Executor:
             keep_unchanged=hints.keeps_unchanged,
             numbers=hints.numbers,
             columns_since=columns_since(state, step.history),
+            skipped=places_in(state.requests.skips, step.ranges),
         )
         outcome = self._written(plan)
         return None if outcome.progress is None else self._behind(state, plan, outcome)

@@ -6,24 +6,25 @@ range inspected, its bad records set aside, and the rest written.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from structlog import get_logger
 
 from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.model.doubts import Doubt
-from cdc_sync.core.model.offsets import Place
+from cdc_sync.core.model.offsets import OffsetRange, Place, first_half
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Lsns, Progress, seen_before
 from cdc_sync.core.planning.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
 from cdc_sync.core.planning.stops import (
+    Pause,
     before_places,
     cut_at_stops,
     made_up_key,
@@ -39,6 +40,8 @@ from cdc_sync.runtime.dead_letters import Of, set_aside
 from cdc_sync.runtime.row_shape import Shape, events_of, rows_of
 from cdc_sync.runtime.unchanged_values import Keeping, Unlinked
 from cdc_sync.runtime.write_plan import (
+    IN_DOUBT,
+    NOT_APPENDABLE,
     Outcome,
     WritePlan,
     converted_events,
@@ -46,18 +49,16 @@ from cdc_sync.runtime.write_plan import (
     deletes_without_row,
     doubts_of,
     ends_of,
+    failing,
     note,
+    problem_in,
+    raised,
 )
-from cdc_sync.spark.columns import CREATED, DELETED, LSN, OFFSET, OP, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE, doubt_column
+from cdc_sync.spark.columns import CREATED, DELETED, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE
 from cdc_sync.spark.compile import unchangeable
-from cdc_sync.spark.conditions import any_or_false, by_partition
 from cdc_sync.spark.observe import Inspection, first_without_row, inspect, offsets_with_problem
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
-_ABOVE_BOUND = "above_bound"
-_NOT_APPENDABLE = "not_appendable"
-_IN_DOUBT = "in_doubt"
-_RAISED = "cdc_sync found: "
 _WHY = {
     MISSING_ROW: "its row is not there, and policy.missing_rows is pause",
     UNKNOWN_VALUE: "it left a value out, and nobody knows the row's",
@@ -101,7 +102,7 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
         newest = max((source.at for source in last.values() if source and source.at is not None), default=None)
         return replace(outcome, replaces_null=replaces_null, newest=newest)
     except _Found as found:
-        if found.problem == _NOT_APPENDABLE:
+        if found.problem == NOT_APPENDABLE:
             outcome = write_range(context, replace(plan, may_append=False))
             return replace(outcome, tried_append=True)
         if found.problem in NO_ROWS or found.problem == SNAPSHOT_EDGE:
@@ -110,14 +111,14 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
             return write_range(context, replace(plan, counts_out_of_range=True))
         if found.problem == KEY_MAY_BE_MADE_UP:
             return write_range(context, replace(plan, looks_for_deleted=True))
-        if found.problem == _IN_DOUBT:
+        if found.problem == IN_DOUBT:
             return write_range(context, replace(plan, notes_doubts=True))
         if found.problem == MISSING_ROW:
             return _write_before_missing(context, plan, empty=empty)
         if found.problem == UNKNOWN_VALUE and not plan.follow_keys:
             return replace(write_range(context, replace(plan, follow_keys=True)), left_out=True)
         if found.problem == UNKNOWN_VALUE:
-            return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
+            return _write_before_the_one(context, plan, unknown_value)
         if found.problem == PLACEHOLDER_FOUND:
             kept = write_range(context, replace(plan, keep_unchanged=True, may_append=False))
             return replace(kept, left_out=True)
@@ -140,7 +141,7 @@ def _write_before_missing(context: Context, plan: WritePlan, *, empty: bool) -> 
     """Write up to the first update of a row that is not there, and stop before it, however the range was cut."""
     schema = plan.head.schema
     if plan.shape is Shape.WHOLE_ROW:
-        return Outcome(progress=_unchanged(plan), stop=missing_row(plan.ranges))
+        return _write_before_the_one(context, plan, missing_row)
     events = _events(context, plan).where(F.col(PROBLEM).isNull())
     held = context.target.read(plan.route.target, schema, schema.primary_key)
     first = first_without_row(events, schema, held.limit(0) if empty else held)
@@ -173,6 +174,16 @@ def write_again(context: Context, plan: WritePlan) -> str | None:
     return None if outcome.stop is None else outcome.stop.reason
 
 
+def _write_before_the_one(
+    context: Context, plan: WritePlan, stop: Callable[[tuple[OffsetRange, ...]], Pause]
+) -> Outcome:
+    """Write the first half of ranges of which one record cannot be; stop where they are that record alone."""
+    half = first_half(plan.ranges)
+    if not half:
+        return Outcome(progress=_unchanged(plan), stop=stop(plan.ranges), left_out=True)
+    return replace(write_range(context, replace(plan, ranges=half)), left_out=True)
+
+
 def _may_append(context: Context, plan: WritePlan, last: Mapping[int, Source | None]) -> bool:
     if plan.head.position.incarnation:
         return False  # a row that another server wrote may have a key that this one gives again
@@ -202,7 +213,7 @@ def _attempt(
     if inspected:
         events = events.where(F.col(PROBLEM).isNull())
     else:
-        events = _failing(events, plan, bounds=bounds, append=append and not empty)
+        events = failing(events, plan, bounds=bounds, append=append and not empty)
     progress = _unchanged(plan)
     if plan.only is None:
         progress = progress_after(context, progress, plan.head.number, plan.ranges, bounds)
@@ -219,7 +230,7 @@ def _attempt(
             doubts = (*doubts, Doubt(kind="made_up", id=0, version=plan.head.number, ends=ends_of(plan)))
         if kept and plan.route.policy.unsent_values == "pause":
             names = ", ".join(column.name for column in plan.head.schema.columns if column.id in kept)
-            return Outcome(progress=_unchanged(plan), stop=unsent_values(plan.ranges, names), left_out=True)
+            return _write_before_the_one(context, plan, partial(unsent_values, names=names))
         if keeping is not None:
             batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
             unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
@@ -228,7 +239,7 @@ def _attempt(
         note(context, plan, doubts)
         context.target.write(plan.route.target, batch)
     except (TargetError, Py4JJavaError, PySparkException) as error:
-        problem = _problem_in(error)
+        problem = problem_in(error)
         if problem is None:
             raise
         raise _Found(problem) from None
@@ -296,7 +307,7 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
     rows = rows_of(events, plan.head.schema, plan.shape, ranges=plan.ranges)
     require_rows = plan.route.policy.missing_rows == "pause"
     if append and empty:
-        missing = _raise(MISSING_ROW).cast("boolean")
+        missing = raised(MISSING_ROW).cast("boolean")
         keep = F.when(F.col(CREATED), ~F.col(DELETED)).otherwise(missing) if require_rows else ~F.col(DELETED)
         rows = rows.where(keep)
     return Batch(
@@ -308,41 +319,6 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
         require_rows=require_rows,
         mode="append" if plan.route.append else "upsert",
     )
-
-
-def _failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
-    """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
-    problem = F.col(PROBLEM)
-    if not plan.exact:
-        # Whether the table is read again only a survey can tell.
-        problem = F.coalesce(problem, F.when(F.col(SNAPSHOT_EDGE), F.lit(SNAPSHOT_EDGE)))
-    if plan.route.policy.out_of_range == "null" and not plan.counts_out_of_range:
-        problem = F.coalesce(problem, F.when(F.col(OUT_OF_RANGE), F.lit(OUT_OF_RANGE)))
-    doubts = [name for name in converted.columns if name.startswith(doubt_column(0)[:-1])]
-    if doubts and not plan.notes_doubts:
-        in_doubt = any_or_false(F.col(name).isNotNull() for name in doubts)
-        problem = F.coalesce(problem, F.when(in_doubt, F.lit(_IN_DOUBT)))
-    if bounds:
-        problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
-    if append:
-        # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
-        new = (F.col(OP) == "c") & (F.col(LSN) > by_partition(seen_before(plan.progress, plan.ranges) or {}))
-        problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(_NOT_APPENDABLE)))
-    return converted.withColumn(
-        OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(_raise(problem).cast("bigint"))
-    )
-
-
-def _raise(problem: Column | str) -> Column:
-    text = F.lit(problem) if isinstance(problem, str) else problem
-    return F.raise_error(F.concat(F.lit(_RAISED), text, F.lit(";")))
-
-
-def _problem_in(error: Exception) -> str | None:
-    found = re.search(re.escape(_RAISED) + r"([^;]*);", str(error))
-    if found is not None:
-        return found[1]
-    return next((problem for problem in (MISSING_ROW, UNKNOWN_VALUE) if problem in str(error)), None)
 
 
 def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
@@ -379,7 +355,7 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
         if problem.problem == UNKNOWN_VALUE and not plan.follow_keys:
             return _write_inspected(context, replace(plan, follow_keys=True), empty=empty)
         if problem.problem == UNKNOWN_VALUE:
-            return Outcome(progress=_unchanged(plan), stop=unknown_value(plan.ranges), left_out=True)
+            return _write_before_the_one(context, plan, unknown_value)
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
     except Unlinked as unlinked:
         return _write_before(context, plan, unlinked)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from structlog import get_logger
 
@@ -18,23 +19,30 @@ from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with
 from cdc_sync.core.model.offsets import OffsetRange, Place
 from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.model.progress import Progress, seen_before
+from cdc_sync.core.model.progress import Lsns, Progress, seen_before
 from cdc_sync.core.planning.column_mappings import readings, with_declared_key
 from cdc_sync.core.planning.observation import Stretch
-from cdc_sync.core.planning.problems import NO_ROWS
+from cdc_sync.core.planning.problems import NO_ROWS, SKIPPED
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.schema.projection import without_initials
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.row_shape import Shape, decoding_of, shape_of
 from cdc_sync.runtime.unchanged_values import Keeping
-from cdc_sync.spark.columns import PROBLEM
+from cdc_sync.spark.columns import LSN, OFFSET, OP, OUT_OF_RANGE, PARTITION, PROBLEM, SNAPSHOT_EDGE, doubt_column
 from cdc_sync.spark.compile import convert, doubtful
+from cdc_sync.spark.conditions import any_or_false, by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.observe import (
     first_delete_without_row,
 )
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT, doubted
+from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE
+
+_ABOVE_BOUND = "above_bound"
+NOT_APPENDABLE = "not_appendable"
+IN_DOUBT = "in_doubt"
+_RAISED = "cdc_sync found: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,7 @@ class WritePlan:
         looks_for_deleted: a delete whose key may be made up is looked for in the target; without it, one is met as a
             problem.
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
+        skipped: records that the operator said to pass; they become dead letters.
         only: what is left of the events; None where all of them are written. The target holds the ranges already then,
             and its progress stays as it is.
     """
@@ -77,6 +86,7 @@ class WritePlan:
     notes_doubts: bool = False
     looks_for_deleted: bool = False
     numbers: bool = False
+    skipped: frozenset[Place] = frozenset()
     only: Callable[[DataFrame], DataFrame] | None = None
 
     @property
@@ -205,6 +215,12 @@ def converted_events(context: Context, plan: WritePlan) -> DataFrame:
         # A tombstone follows a delete and says nothing; of a flattened table it may be the delete itself.
         records = records.where(value_has_payload())
     converted = convert(records, plan.converters, plan.head.schema, how)
+    if plan.skipped:
+        of = [(F.col(PARTITION) == place.partition) & (F.col(OFFSET) == place.offset) for place in plan.skipped]
+        holds_row = ~F.coalesce(F.col(PROBLEM).isin(*NO_ROWS), F.lit(False))
+        converted = converted.withColumn(
+            PROBLEM, F.when(any_or_false(of) & holds_row, F.lit(SKIPPED)).otherwise(F.col(PROBLEM))
+        )
     if plan.exact:
         converted = converted.where(F.col(PROBLEM).isNull() | ~F.col(PROBLEM).isin(*NO_ROWS))
     return converted
@@ -231,6 +247,43 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
         unsent=found.unsent
         and any(converter.unread or may_be_in_doubt(converter.schema) for converter in plan.converters),
     )
+
+
+def failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
+    """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
+    problem = F.col(PROBLEM)
+    if not plan.exact:
+        # Whether the table is read again only a survey can tell.
+        problem = F.coalesce(problem, F.when(F.col(SNAPSHOT_EDGE), F.lit(SNAPSHOT_EDGE)))
+    if plan.route.policy.out_of_range == "null" and not plan.counts_out_of_range:
+        problem = F.coalesce(problem, F.when(F.col(OUT_OF_RANGE), F.lit(OUT_OF_RANGE)))
+    doubts = [name for name in converted.columns if name.startswith(doubt_column(0)[:-1])]
+    if doubts and not plan.notes_doubts:
+        in_doubt = any_or_false(F.col(name).isNotNull() for name in doubts)
+        problem = F.coalesce(problem, F.when(in_doubt, F.lit(IN_DOUBT)))
+    if bounds:
+        problem = F.coalesce(problem, F.when(F.col(LSN) > by_partition(bounds), F.lit(_ABOVE_BOUND)))
+    if append:
+        # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
+        new = (F.col(OP) == "c") & (F.col(LSN) > by_partition(seen_before(plan.progress, plan.ranges) or {}))
+        problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(NOT_APPENDABLE)))
+    return converted.withColumn(
+        OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(raised(problem).cast("bigint"))
+    )
+
+
+def raised(problem: Column | str) -> Column:
+    """Return a value that fails the job, which says the problem."""
+    text = F.lit(problem) if isinstance(problem, str) else problem
+    return F.raise_error(F.concat(F.lit(_RAISED), text, F.lit(";")))
+
+
+def problem_in(error: Exception) -> str | None:
+    """Return the problem that a job failed for, None if it was something else."""
+    found = re.search(re.escape(_RAISED) + r"([^;]*);", str(error))
+    if found is not None:
+        return found[1]
+    return next((problem for problem in (MISSING_ROW, UNKNOWN_VALUE) if problem in str(error)), None)
 
 
 def doubts_of(

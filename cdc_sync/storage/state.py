@@ -14,6 +14,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     resumes/<table>.json                             that the operator wants a table to try again, until it has
     redrives/<table>/<id>.json                       one `Redrive`
     rollbacks/<table>.json                           one `Rollback`
+    skips/<table>/<digest of the record's place>.json one `Skip`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
     values/<table>/<digest of the event's place>.json what rows said of columns in doubt, see `lineage.continuity`
@@ -34,7 +35,7 @@ from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Entry, Kept
 from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Skip, Unconverted
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.doubts import Doubt
@@ -46,7 +47,9 @@ from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
 
-Requests: TypeAlias = Literal["decisions", "holds", "joins", "redrives", "regimes", "resumes", "resyncs", "rollbacks"]
+Requests: TypeAlias = Literal[
+    "decisions", "holds", "joins", "redrives", "regimes", "resumes", "resyncs", "rollbacks", "skips"
+]
 """The folders of what operators ask for."""
 
 _WRITTEN_ANEW = "delete the file, the job writes it anew"
@@ -253,6 +256,19 @@ class StateStore:
     def has_redriven(self, asked: Redrive) -> None:
         """Forget it; nothing happens if it is not there."""
         self._files.delete(_redrive_path(asked))
+
+    def ask_skip(self, skip: Skip) -> None:
+        """Keep that a table passes a record."""
+        self._files.put(f"{_folder('skips', skip.table)}{_digest(str(skip.place))[:16]}.json", asdict(skip))
+
+    def skips(self, table: TableId) -> tuple[Skip, ...]:
+        """Return what was said of a table's records, passed or not, oldest first."""
+        found = self._files.all(_folder("skips", table), Skip, _ASK_AGAIN)
+        return tuple(sorted(found, key=lambda item: (item.at, str(item.place))))
+
+    def skipped(self, table: TableId) -> frozenset[KafkaPosition]:
+        """Return which records a table passes."""
+        return frozenset(skip.place for skip in self.skips(table))
 
     def ask_rollback(self, rollback: Rollback) -> None:
         """Keep that a rewrite is to be undone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from cdc_sync.core.model.runbook import RUNBOOK
+from cdc_sync.core.planning.stops import SKIPPABLE
 
 _HEAD = (
     "# Runbook\n"
@@ -19,6 +20,10 @@ _HEAD = (
     "Codes that begin with `record-` are of one record, which became a dead letter while its table went on: "
     "`cdc-sync dead-letters list CONFIG`.\n"
 )
+_SKIP = (
+    "- Or have the table go on without this record, which becomes a dead letter: "
+    "`cdc-sync skip CONFIG TABLE --at PLACE --why TEXT`.\n"
+)
 
 
 def render() -> str:
@@ -26,6 +31,8 @@ def render() -> str:
     parts = [_HEAD]
     for code, entry in RUNBOOK.items():
         parts.append(f"\n## {code}\n{entry.cause}\n\n- Look at: {entry.look}\n- Do: {entry.act}\n")
+        if code in SKIPPABLE:
+            parts.append(_SKIP)
     return "".join(parts)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.core.migration.operator_requests import Hold
+from cdc_sync.core.migration.operator_requests import Hold, Skip
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.questions import RoomFor
 from cdc_sync.core.table.seen import Seen
@@ -164,3 +164,20 @@ def test_a_table_in_the_middle_of_much_is_paused_before_its_next_step(
 
     assert not table.is_ready("t")
     assert states(pipeline) == {"good": "running", "bad": "paused"}
+
+
+def test_a_record_that_is_skipped_is_known_to_a_table_that_goes_on_and_once_only(
+    pipeline: Pipeline, job: SyncJob, store: StateStore
+) -> None:
+    bad = of(job, BAD)
+    bad.stop(Pause(code=Code.ROW_MISSING, reason="no such row", remedy="skip it", at="t[0]@41"))
+    place = KafkaPosition(topic="t", partition=0, offset=41)
+    store.ask_skip(Skip(table=BAD, place=place, by="ann@web-1", at="2026-01-02T03:04:05Z", why="deleted by hand"))
+
+    job.catch_up()
+
+    assert states(pipeline) == {"good": "running", "bad": "running"}
+    assert bad.state.requests.skips == {place}
+    bad.stop(UNSURE)
+    job.catch_up()
+    assert states(pipeline)["bad"] == "paused", "the word was heard"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
-from cdc_sync.core.model.positions import TableId
+from cdc_sync.core.model.positions import KafkaPosition, TableId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,21 @@ class Hold:
     by: str
     at: str
     why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """The operator's word that a table passes one record, which becomes a dead letter. It stays as a trace of that.
+
+    Attributes:
+        by, at, why: who said so, when, and in what words.
+    """
+
+    table: TableId
+    place: KafkaPosition
+    by: str
+    at: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

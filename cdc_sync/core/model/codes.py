@@ -81,6 +81,7 @@ class Code(str, Enum):
     RECORD_KEY = "record-key-unusable"
     RECORD_TEXT = "record-text-broken"
     RECORD_VALUE = "record-value-without-place"
+    RECORD_SKIPPED = "record-skipped"
 
     def __str__(self) -> str:
         return self.value

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from cdc_sync.core.model.positions import KafkaPosition
 
 Ends: TypeAlias = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""
@@ -54,3 +56,22 @@ def narrowed(
         for item in ranges
     )
     return tuple(item for item in found if item.size)
+
+
+def first_half(ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
+    """Return the first half of ranges, as many offsets as are in the other or one less; nothing of a single one."""
+    left, ends = sum(item.size for item in ranges) // 2, {}
+    for item in ranges:
+        ends[item.topic, item.partition] = min(item.end, item.start + left)
+        left -= ends[item.topic, item.partition] - item.start
+    return narrowed(ranges, ends=ends)
+
+
+def places_in(records: Iterable[KafkaPosition], ranges: Sequence[OffsetRange]) -> frozenset[Place]:
+    """Return the places of records that lie in ranges of their topic."""
+    return frozenset(
+        Place(partition=record.partition, offset=record.offset)
+        for record in records
+        for item in ranges
+        if (record.topic, record.partition) == (item.topic, item.partition) and item.start <= record.offset < item.end
+    )

@@ -332,5 +332,10 @@ RUNBOOK: Mapping[Code, Entry] = {
         f"`policy.out_of_range` for dates, then {_REDRIVE}; else mend the value at the source, which writes the row "
         "once more.",
     ),
+    Code.RECORD_SKIPPED: Entry(
+        "Somebody let a paused table pass this record, with `cdc-sync skip`.",
+        _LETTER,
+        f"Once its cause is mended, {_REDRIVE}; or have the source write the row once more.",
+    ),
 }
 """What the runbook says, in the order of the codes; `docs/runbook.md` is printed from it."""

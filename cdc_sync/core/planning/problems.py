@@ -30,6 +30,7 @@ UNKNOWN_OPERATION = "unknown operation"
 NO_KEY = "key is null"
 LOST = "does not convert: column "
 """Prefix of the problem of a value that has no place in its column's type."""
+SKIPPED = "skipped by the operator"
 KEY_MISSING: Final = "the key is missing, and records before and behind it have one"
 KEY_UNREADABLE: Final = "the key cannot be read, and those of records before and behind it can"
 STRANGER: Final = "an event of another table than the topic is named after, and kafka.bound_topics is set"
@@ -45,6 +46,7 @@ _CODES = (
     (KEY_UNREADABLE, Code.RECORD_KEY),
     (LOST, Code.RECORD_VALUE),
     (STRANGER, Code.RECORD_STRANGER),
+    (SKIPPED, Code.RECORD_SKIPPED),
     ("Cannot read", Code.RECORD_SCHEMA),
     ("Cannot split", Code.RECORD_SCHEMA),
 )

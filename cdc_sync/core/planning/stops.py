@@ -12,6 +12,11 @@ from cdc_sync.core.model.offsets import OffsetRange, Place, narrowed
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.problems import AMBIGUOUS_NULL, KEY_IS_FALLBACK, NO_IMAGE, PAUSING, Trouble
 
+SKIPPABLE = frozenset(
+    (Code.ROW_MISSING, Code.VALUE_UNKNOWN, Code.VALUE_UNSENT, Code.NULL, Code.NO_IMAGE, Code.KEY_MADE_UP)
+)
+"""Causes that one record has, without which the table can go on; what changes the table itself is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:

@@ -115,7 +115,7 @@ class Loaded:
 
     Attributes:
         found: the target, None if there is none.
-        hold, rollback, regime, decisions, joins: what the operator asked for and said.
+        hold, skips, rollback, regime, decisions, joins: what the operator asked for and said.
         columns: those that the target had when it was left last.
         logs: the configuration says that changed rows lie in logs.
         unread_by: engines among the readers that are not to read such a target if it is partitioned, and what they do.
@@ -126,6 +126,7 @@ class Loaded:
     history: History | None
     found: TargetState | None
     hold: Hold | None = None
+    skips: frozenset[KafkaPosition] = frozenset()
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
     decisions: tuple[Decision, ...] = ()

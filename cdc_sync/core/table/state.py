@@ -170,6 +170,7 @@ class Requests:
 
     Attributes:
         hold: it is paused because the operator said so.
+        skips: the records that it passes because the operator said so.
         rollback: the rewrite that is undone, or about to be, and keeps the table paused.
         regime: what was asked when the table was read the last time, and has to wait.
         too_large: why it is not partitioned as configured; the answer takes another start.
@@ -177,6 +178,7 @@ class Requests:
     """
 
     hold: Hold | None = None
+    skips: frozenset[KafkaPosition] = frozenset()
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
     too_large: Refused | None = None
