@@ -86,7 +86,8 @@ def test_a_rate_that_is_exceeded_is_told_with_its_limit() -> None:
 class Counting:
     """Limits that count how often a part of a schema is held against them."""
 
-    max_message_bytes = max_columns = max_name_length = max_versions_per_hour = max_new_tables_per_hour = 1_000
+    max_message_bytes = max_columns = max_name_length = 1_000
+    max_versions_per_hour = max_new_tables_per_hour = max_dead_letters_per_hour = 1_000
     looks = 0
 
     @property
@@ -118,7 +119,9 @@ def test_a_window_grants_what_is_left_and_forgets_after_its_time() -> None:
     clock.now = 4
     assert window.take(5) == 1
     assert window.take() == 0
+    assert window.room() == 0
     clock.now = 10
+    assert window.room() == 2, "looking takes nothing"
     assert window.take(5) == 2
 
 

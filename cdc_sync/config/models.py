@@ -96,6 +96,7 @@ class Limits(Section):
     max_name_length: Annotated[int, Field(ge=1)] = 255
     max_versions_per_hour: Annotated[int, Field(ge=1)] = 1000
     max_new_tables_per_hour: Annotated[int, Field(ge=1)] = 1000
+    max_dead_letters_per_hour: Annotated[int, Field(ge=0)] = 100_000
 
 
 class DeadLetters(Section):

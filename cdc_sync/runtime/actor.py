@@ -207,6 +207,11 @@ class TableActor:
         if self.state.failure is not None:
             self.load()
 
+    def begin_hour(self) -> None:
+        """Count anew what may happen so often within an hour."""
+        self.observer.begin_hour()
+        self._execute.begin_hour()
+
     def go_on(self) -> None:
         """Let the table try again; it stays stopped while it cannot be read, or if what is read stops it anew."""
         before = self.state.stop

@@ -19,6 +19,7 @@ from cdc_sync.core.model.offsets import places_in
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.end_of_table import begun_behind
+from cdc_sync.core.planning.limits import Window
 from cdc_sync.core.planning.replaced_nulls import noted, shown_defaults
 from cdc_sync.core.planning.status import event_moment
 from cdc_sync.core.planning.stops import Pause, Refused
@@ -73,6 +74,11 @@ class Executor:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.begin_hour()
+
+    def begin_hour(self) -> None:
+        """Count anew how many records become dead letters within an hour."""
+        self._letters = Window(self._context.config.limits.max_dead_letters_per_hour)
 
     def __call__(self, state: TableState, seen: Seen, step: Effect) -> Made:
         """Carry out one step; it may be carried out again.
@@ -208,6 +214,7 @@ class Executor:
             keep_unchanged=hints.keeps_unchanged,
             numbers=hints.numbers,
             columns_since=columns_since(state, step.history),
+            letters=self._letters,
             skipped=places_in(state.requests.skips, step.ranges),
         )
         outcome = self._written(plan)

@@ -95,7 +95,7 @@ class Tables:
         """
         stop = self._clash(table.route)
         if stop is None:
-            table.observer.begin_hour()
+            table.begin_hour()
             table.go_on()
         else:
             table.stop(stop)

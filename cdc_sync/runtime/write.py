@@ -22,13 +22,14 @@ from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.offsets import OffsetRange, Place, first_half
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Lsns, Progress, seen_before
-from cdc_sync.core.planning.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PLACEHOLDER_FOUND
+from cdc_sync.core.planning.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PAUSING, PLACEHOLDER_FOUND, SKIPPED
 from cdc_sync.core.planning.stops import (
     Pause,
     before_places,
     cut_at_stops,
     made_up_key,
     missing_row,
+    too_many_letters,
     unknown_value,
     unlinked_create,
     unsent_values,
@@ -335,6 +336,10 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
     plan, found = _inspected(context, plan)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):
         return Outcome(progress=None)
+    letters = [trouble for trouble in found.troubles if trouble.problem not in (*PAUSING, SKIPPED)]
+    number = sum(trouble.count for trouble in letters)
+    if plan.letters is not None and number > plan.letters.room():
+        return Outcome(progress=_unchanged(plan), stop=too_many_letters(plan.letters.limit, plan.ranges, letters))
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
     plan = replace(plan, ranges=ranges)
     if not ranges:
@@ -359,6 +364,8 @@ def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outco
         raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
     except Unlinked as unlinked:
         return _write_before(context, plan, unlinked)
+    if plan.letters is not None:  # not before they are passed, for what fails is tried again
+        plan.letters.take(number)
     return replace(outcome, stop=stop)
 
 

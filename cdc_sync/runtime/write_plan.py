@@ -21,6 +21,7 @@ from cdc_sync.core.model.offsets import OffsetRange, Place
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.progress import Lsns, Progress, seen_before
 from cdc_sync.core.planning.column_mappings import readings, with_declared_key
+from cdc_sync.core.planning.limits import Window
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.problems import NO_ROWS, SKIPPED
 from cdc_sync.core.planning.stops import Pause
@@ -64,6 +65,7 @@ class WritePlan:
         looks_for_deleted: a delete whose key may be made up is looked for in the target; without it, one is met as a
             problem.
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
+        letters: how many records may become dead letters now; None if it does not matter.
         skipped: records that the operator said to pass; they become dead letters.
         only: what is left of the events; None where all of them are written. The target holds the ranges already then,
             and its progress stays as it is.
@@ -86,6 +88,7 @@ class WritePlan:
     notes_doubts: bool = False
     looks_for_deleted: bool = False
     numbers: bool = False
+    letters: Window | None = None
     skipped: frozenset[Place] = frozenset()
     only: Callable[[DataFrame], DataFrame] | None = None
 

@@ -202,3 +202,24 @@ def test_what_cannot_be_redriven_says_why(pipeline: NewPipeline, produce: Produc
     }
     assert store.dead_letters.refused(replace(never, offset=10_000)) == "the table has not come to it yet"
     assert [row["id"] for row in rows(lake, table)] == [1, 2]
+
+
+def test_more_than_may_become_dead_letters_pause_the_table(pipeline: NewPipeline, produce: Produce) -> None:
+    lake = pipeline("redriven-limit", settings="limits: {max_dead_letters_per_hour: 2}")
+    table = SourceTable("terms", [column("id", INT32, optional=False), column("day", DATE)], prefix=lake.prefix)
+    for id_, day in enumerate((_GOOD, _BAD, _BAD, _BAD, _GOOD)):
+        table.insert(id=id_, day=day)
+    produce(table.topic, table.records)
+
+    lake.run()
+
+    status = lake.statuses()["terms"]
+    assert (status.state, status.code, status.paused_at) == ("paused", "limit-dead-letters", f"{table.topic}[0]@1")
+    assert letters(lake) == []
+
+    raised = replace(lake, settings="limits: {max_dead_letters_per_hour: 3}")
+    raised.run()
+
+    assert raised.statuses()["terms"].state == "running"
+    assert [row["id"] for row in rows(lake, table)] == [0, 4]
+    assert len(letters(lake)) == 3

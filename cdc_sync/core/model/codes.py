@@ -62,6 +62,7 @@ class Code(str, Enum):
     # Limits.
     MANY_VERSIONS = "limit-versions"
     MANY_TABLES = "limit-new-tables"
+    MANY_LETTERS = "limit-dead-letters"
     REWRITE = "limit-rewrite"
     SCHEMA_SIZE = "limit-schema"
     # What passes by itself.

@@ -244,6 +244,11 @@ RUNBOOK: Mapping[Code, Entry] = {
         "Whether the topics are those you want (`kafka.topics`, `tables`).",
         f"{_RESUME}, or raise the limit.",
     ),
+    Code.MANY_LETTERS: Entry(
+        "More records of the table could not be applied within an hour than `limits.max_dead_letters_per_hour`.",
+        _LETTER,
+        f"Mend what is wrong with them, then {_RESUME}; or raise the limit, and all of them become dead letters.",
+    ),
     Code.REWRITE: Entry(
         "A change writes all rows anew, and the target is larger than `policy.rewrite_limit`.",
         "`cdc-sync plan CONFIG`: bytes and minutes.",

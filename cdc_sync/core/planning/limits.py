@@ -53,6 +53,11 @@ class Limits(Protocol):
         """Tables that were never seen before."""
         ...
 
+    @property
+    def max_dead_letters_per_hour(self) -> int:
+        """Records of one table that cannot be applied."""
+        ...
+
 
 def too_much(schema: ConnectSchema, limits: Limits) -> Refused | None:
     """Refuse a value's schema by its row: the struct `after` of an envelope, or the value itself if it has none.
@@ -156,14 +161,16 @@ def _exceeded(what: str, name: str, value: int) -> Refused:
 class Window:
     """Counts what happened within the last hour, and says how much more may. Thread-safe.
 
-    Args:
+    Attributes:
         limit: how much may happen within the time.
+
+    Args:
         seconds: the time.
         clock: seconds that only ever rise.
     """
 
     def __init__(self, limit: int, *, seconds: float = 3600.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit = limit
+        self.limit = limit
         self._seconds = seconds
         self._clock = clock
         self._taken: deque[float] = deque()
@@ -174,9 +181,15 @@ class Window:
         with self._lock:
             now = self._clock()
             self._forget(now)
-            granted = max(0, min(wanted, self._limit - len(self._taken)))
+            granted = max(0, min(wanted, self.limit - len(self._taken)))
             self._taken.extend([now] * granted)
             return granted
+
+    def room(self) -> int:
+        """Return how much more may happen now."""
+        with self._lock:
+            self._forget(self._clock())
+            return max(0, self.limit - len(self._taken))
 
     def _forget(self, now: float) -> None:
         while self._taken and self._taken[0] + self._seconds <= now:

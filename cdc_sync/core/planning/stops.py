@@ -117,6 +117,19 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
     )
 
 
+def too_many_letters(limit: int, ranges: Sequence[OffsetRange], letters: Sequence[Trouble]) -> Pause:
+    """Say why a table stops before records of which more would become dead letters than may."""
+    first = min(letters, key=lambda trouble: (trouble.partition, trouble.first_offset))
+    return Pause(
+        code=Code.MANY_LETTERS,
+        reason=f"more records could not be applied within an hour than limits.max_dead_letters_per_hour = {limit}; the "
+        f"first of those that come now: {first.problem}",
+        remedy="mend what is wrong with them, then `cdc-sync resume` the table; or raise the limit, and they become "
+        "dead letters",
+        at=f"{ranges[0].topic}[{first.partition}]@{first.first_offset}",
+    )
+
+
 def made_up_key(ranges: Sequence[OffsetRange], at: Place) -> Pause:
     """Say why a table stops before a delete whose key no row has and which may be made up."""
     return Pause(
