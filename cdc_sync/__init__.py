@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         redrive_dead_letters,
         show_dead_letter,
     )
-    from cdc_sync.api.requests import decide, pause, resume, resync, rollback, skip
+    from cdc_sync.api.requests import decide, forget, pause, resume, resync, rollback, skip
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
     from cdc_sync.errors import CdcSyncError
@@ -43,6 +43,7 @@ __all__ = [
     "decide",
     "diff",
     "discard_dead_letters",
+    "forget",
     "history",
     "list_dead_letters",
     "load_config",
@@ -66,7 +67,7 @@ _ELSEWHERE = {
     "CdcSyncError": "errors",
     "Config": "config",
     "Words": "core.planning.deciding",
-    **dict.fromkeys(("decide", "pause", "resume", "resync", "rollback", "skip"), "api.requests"),
+    **dict.fromkeys(("decide", "forget", "pause", "resume", "resync", "rollback", "skip"), "api.requests"),
     **dict.fromkeys(
         ("discard_dead_letters", "list_dead_letters", "redrive_dead_letters", "show_dead_letter"), "api.dead_letters"
     ),

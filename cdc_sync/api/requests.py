@@ -103,6 +103,32 @@ def skip(config: Config, table: str, *, at: str, why: str, dry_run: bool = False
     return _requested(config, "skip", [_asked(status, text, is_new=True)], dry_run)
 
 
+def forget(config: Config, table: str, *, dry_run: bool = False) -> RequestedOfTables:
+    """Delete what is written of a table that left the pipeline; its target, its history and its dead letters stay.
+
+    Args:
+        dry_run: only tell what would be done.
+
+    Raises:
+        HistoryError: if the table is not known.
+        RefusedError: if the configuration follows it.
+    """
+    from cdc_sync.operations.overview import why_unfollowed
+
+    store = state_store(config)
+    (status,) = _named(store, (table,))
+    if why_unfollowed(config, status) is None:
+        raise RefusedError(
+            f"Cannot forget {status.table}: the configuration follows it; leave it out of tables, or its topics out of "
+            "kafka, first"
+        )
+    if not dry_run:
+        store.forget(status.table)
+    done = "would be" if dry_run else "is"
+    text = f"{done} forgotten, and what was said of it; its target {status.target}, history and dead letters stay"
+    return _requested(config, "forget", [_asked(status, text)], dry_run)
+
+
 def _named(store: StateStore, tables: Sequence[str]) -> list[TableStatus]:
     known = {status.table: status for status in store.tables()}
     return [known[find_table(known, name)] for name in dict.fromkeys(tables)] if tables else list(known.values())
@@ -113,7 +139,7 @@ def _asked(status: TableStatus, text: str, *, is_new: bool = False) -> Requested
 
 
 def _requested(
-    config: Config, word: Literal["pause", "resume", "skip"], found: Sequence[RequestedOfTable], dry_run: bool
+    config: Config, word: Literal["forget", "pause", "resume", "skip"], found: Sequence[RequestedOfTable], dry_run: bool
 ) -> RequestedOfTables:
     return RequestedOfTables(word=word, tables=tuple(found), is_running=is_running(config), dry_run=dry_run)
 

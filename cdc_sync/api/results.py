@@ -92,7 +92,7 @@ class RequestedOfTables:
         dry_run: nothing was asked.
     """
 
-    word: Literal["pause", "resume", "skip"]
+    word: Literal["forget", "pause", "resume", "skip"]
     tables: tuple[RequestedOfTable, ...]
     is_running: bool
     dry_run: bool

@@ -77,6 +77,23 @@ def skip(
     confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
 
 
+def forget(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: TableName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Delete what is written of a table that left the pipeline, so that `status` does not show it any more.
+
+    Its target, its history and its dead letters stay. Where the configuration follows it again, it goes on from there.
+    """
+    command = functools.partial(requests.forget, table=table)
+    confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
+
+
 def _tables(named: list[str] | None, every: bool) -> tuple[str, ...]:
     """Return the tables that were named, none for all.
 
@@ -174,5 +191,5 @@ def resync(
     with_config(ctx, config, as_json, verbose, command)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, skip, decide, rollback, regime, resync)
+COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, skip, forget, decide, rollback, regime, resync)
 """In the order of the list of commands."""

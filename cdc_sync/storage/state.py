@@ -28,7 +28,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import quote
 
 from cdc_sync.core.lineage.continuity import Compared, Pair
@@ -51,6 +51,19 @@ Requests: TypeAlias = Literal[
     "decisions", "holds", "joins", "redrives", "regimes", "resumes", "resyncs", "rollbacks", "skips"
 ]
 """The folders of what operators ask for."""
+
+_OF_TABLES = (
+    *get_args(Requests),
+    "catalogue",
+    "columns",
+    "damaged",
+    "doubts",
+    "maintained",
+    "passed",
+    "unconverted",
+    "values",
+)
+"""Folders of which each has a file or a folder for a table."""
 
 _WRITTEN_ANEW = "delete the file, the job writes it anew"
 _ASK_AGAIN = "delete the file and ask again"
@@ -297,6 +310,13 @@ class StateStore:
     def tables_with(self, folder: Requests) -> TablesWith:
         """Return of which tables there is something in a folder, whether or not it can be read."""
         return TablesWith(path.split("/")[1].removesuffix(".json") for path in self._files.paths(folder))
+
+    def forget(self, table: TableId) -> None:
+        """Delete all that is written of a table here, its status last; nothing happens if there is none."""
+        name = name_of(table)
+        for folder in (*_OF_TABLES, "tables"):
+            for path in (f"{folder}/{name}.json", *self._files.paths(f"{folder}/{name}/")):
+                self._files.delete(path)
 
     def save_maintained(self, table: TableId, at: float) -> None:
         """Keep when a table was maintained, in seconds since the epoch."""
