@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         show_dead_letter,
     )
     from cdc_sync.api.requests import decide, forget, pause, resume, resync, rollback, skip
+    from cdc_sync.api.resets import reset
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
     from cdc_sync.errors import CdcSyncError
@@ -53,6 +54,7 @@ __all__ = [
     "plan",
     "redrive_dead_letters",
     "replay",
+    "reset",
     "resume",
     "resync",
     "rollback",
@@ -71,6 +73,7 @@ _ELSEWHERE = {
     **dict.fromkeys(
         ("discard_dead_letters", "list_dead_letters", "redrive_dead_letters", "show_dead_letter"), "api.dead_letters"
     ),
+    "reset": "api.resets",
     "load_config": "config",
     "parse_config": "config",
 }

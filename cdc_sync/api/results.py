@@ -99,6 +99,23 @@ class RequestedOfTables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResetAsked:
+    """A table that is to be read again from the start.
+
+    Attributes:
+        target, into: what its target is called now and then.
+        is_running: a job runs, and takes it up; else the next one does.
+        dry_run: nothing was asked.
+    """
+
+    table: TableId
+    target: str
+    into: str
+    is_running: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
     """Which pages of documentation there are."""
 

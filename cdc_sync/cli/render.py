@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc_sync.api.dead_letters import LetterList, LettersDiscarded, LetterShown, LettersRedriven
-from cdc_sync.api.results import RequestedOfTables, Rewritten, RolledBack, SchemaDifference, Validation
+from cdc_sync.api.results import RequestedOfTables, ResetAsked, Rewritten, RolledBack, SchemaDifference, Validation
 from cdc_sync.cli import dead_letter_text, requested
 from cdc_sync.cli.printable import printable
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
@@ -133,7 +133,7 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from _changes(value.changes)
         case LetterList() | LetterShown() | LettersDiscarded() | LettersRedriven():
             yield from dead_letter_text.lines(value)
-        case Decided() | RolledBack() | Rewritten() | ResyncAsked() | RequestedOfTables():
+        case Decided() | RolledBack() | Rewritten() | ResyncAsked() | RequestedOfTables() | ResetAsked():
             yield from requested.lines(value)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
             yield from _histories(value)

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from cdc_sync.api.results import RequestedOfTables, Rewritten, RolledBack
+from cdc_sync.api.results import RequestedOfTables, ResetAsked, Rewritten, RolledBack
 from cdc_sync.core.planning.deciding import Decided
 from cdc_sync.core.planning.resync import ResyncAsked
 
-Requested: TypeAlias = Decided | RolledBack | Rewritten | ResyncAsked | RequestedOfTables
+Requested: TypeAlias = Decided | RolledBack | Rewritten | ResyncAsked | RequestedOfTables | ResetAsked
 
 
 def lines(value: Requested) -> Iterator[str]:
@@ -27,6 +27,8 @@ def lines(value: Requested) -> Iterator[str]:
             yield from _resync(value)
         case RequestedOfTables():
             yield from _requested(value)
+        case ResetAsked():
+            yield from _reset(value)
         case _:
             assert_never(value)
 
@@ -66,12 +68,20 @@ def _requested(value: RequestedOfTables) -> Iterator[str]:
         yield "The pipeline has seen no table yet."
     if not any(item.is_new for item in value.tables):
         return
+    yield _who(value)
+
+
+def _reset(value: ResetAsked) -> Iterator[str]:
+    yield f"{value.table}: {value.target} becomes {value.into}, and its topics are read again from their start"
+    yield _who(value)
+
+
+def _who(value: RequestedOfTables | ResetAsked) -> str:
     if value.dry_run:
-        yield "Nothing is asked of the job yet."
-    elif value.is_running:
-        yield "The job takes it up within seconds; `cdc-sync status` shows it."
-    else:
-        yield "No job runs; the next one takes it up when it starts."
+        return "Nothing is asked of the job yet."
+    if value.is_running:
+        return "The job takes it up within seconds; `cdc-sync status` shows it."
+    return "No job runs; the next one takes it up when it starts."
 
 
 def _rewritten(value: Rewritten) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cdc_sync.api import requests
+from cdc_sync.api import requests, resets
 from cdc_sync.cli.guard import confirmed, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, DryRun, TableName, Verbose, Yes
 from cdc_sync.config import Config
@@ -75,6 +75,22 @@ def skip(
     """
     command = functools.partial(requests.skip, table=table, at=at, why=why)
     confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
+
+
+def reset(
+    ctx: typer.Context,
+    config: ConfigPath,
+    table: TableName,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Read a table again from the beginning of its topics, into a new target; the one of now is renamed.
+
+    Its schema history stays. Refused where the topics do not hold their beginning any more.
+    """
+    confirmed(ctx, config, as_json, verbose, functools.partial(resets.reset, table=table), yes=yes, dry_run=dry_run)
 
 
 def forget(
@@ -191,5 +207,5 @@ def resync(
     with_config(ctx, config, as_json, verbose, command)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, skip, forget, decide, rollback, regime, resync)
+COMMANDS: tuple[Callable[..., None], ...] = (pause, resume, skip, reset, forget, decide, rollback, regime, resync)
 """In the order of the list of commands."""

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from structlog import get_logger
 
+from cdc_sync.core.migration.operator_requests import Reset
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.planning.resync import Resync
@@ -51,9 +52,10 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         state = self._context.state
-        held, skipped, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
+        held, skipped, reset, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
             state.tables_with("holds"),
             state.tables_with("skips"),
+            state.tables_with("resets"),
             state.tables_with("resumes"),
             state.tables_with("decisions"),
             state.tables_with("rollbacks"),
@@ -67,6 +69,8 @@ class Asked:
                 self._take_up(table, self._word(table, "hold"))
             if table.table in skipped:
                 self._take_up(table, self._word(table, "skip"))
+            if table.table in reset:
+                self._take_up(table, self._reset(table))
             if table.table in resumed:
                 self._take_up(table, (partial(self._resume, table),))
             if table.table in rolled or table.state.requests.rollback is not None:
@@ -149,10 +153,28 @@ class Asked:
             self._joined.add(replace(join, after=0))
             table.recovered()
 
+    def _reset(self, table: TableActor) -> Iterator[Work]:
+        """Have a table read again from the start."""
+        asked = self._context.state.reset(table.table)
+        if asked is not None:
+            yield partial(follow_reset, table, asked)
+
     def _redrives(self, table: TableActor) -> Iterator[Work]:
         """Apply dead letters that the operator wants to be."""
         for asked in self._context.state.redrives(table.table):
             yield partial(follow_redrive, table, asked)
+
+
+def follow_reset(table: TableActor, asked: Reset) -> None:
+    """Rename a table's target, so that the table begins anew; a target of the other name tells that this was done."""
+    context = table.context
+    context.guard()
+    if context.target.state(asked.into) is None:
+        context.target.archive(table.route.target, asked.into)
+    context.state.has_reset(asked.table)
+    table.begin_hour()
+    table.go_on()
+    get_logger().info("table begins anew", table=str(table.table), by=asked.by, before=str(asked.into))
 
 
 def follow_redrive(table: TableActor, asked: Redrive) -> None:

@@ -14,6 +14,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     resumes/<table>.json                             that the operator wants a table to try again, until it has
     redrives/<table>/<id>.json                       one `Redrive`
     rollbacks/<table>.json                           one `Rollback`
+    resets/<table>.json                              one `Reset`
     skips/<table>/<digest of the record's place>.json one `Skip`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`
@@ -35,7 +36,7 @@ from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Entry, Kept
 from cdc_sync.core.lineage.kept_json import entry_from_json, entry_to_json
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Skip, Unconverted
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Rollback, Skip, Unconverted
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.doubts import Doubt
@@ -48,7 +49,7 @@ from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
 
 Requests: TypeAlias = Literal[
-    "decisions", "holds", "joins", "redrives", "regimes", "resumes", "resyncs", "rollbacks", "skips"
+    "decisions", "holds", "joins", "redrives", "regimes", "resets", "resumes", "resyncs", "rollbacks", "skips"
 ]
 """The folders of what operators ask for."""
 
@@ -310,6 +311,19 @@ class StateStore:
     def tables_with(self, folder: Requests) -> TablesWith:
         """Return of which tables there is something in a folder, whether or not it can be read."""
         return TablesWith(path.split("/")[1].removesuffix(".json") for path in self._files.paths(folder))
+
+    def ask_reset(self, reset: Reset) -> None:
+        """Keep that a table is read again from the start."""
+        self._files.put(_path("resets", reset.table), asdict(reset))
+
+    def reset(self, table: TableId) -> Reset | None:
+        """Return that word, None if it was not said or is done."""
+        return self._files.get(_path("resets", table), Reset, _ASK_AGAIN)
+
+    def has_reset(self, table: TableId) -> None:
+        """Forget it, and what was in doubt of the rows of before; nothing happens if it is not there."""
+        self.save_doubts(table, ())
+        self._files.delete(_path("resets", table))
 
     def forget(self, table: TableId) -> None:
         """Delete all that is written of a table here, its status last; nothing happens if there is none."""

@@ -18,8 +18,8 @@ from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Stamp
 from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Kept, Missed, Span
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback, Skip, Unconverted, UnconvertedValue
-from cdc_sync.core.migration.routes import Decision, Join
+from cdc_sync.core.migration.operator_requests import RegimeAsked, Reset, Rollback, Skip, Unconverted, UnconvertedValue
+from cdc_sync.core.migration.routes import Decision, Join, TargetName
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.dead_letters import DeadLetter, Redrive
 from cdc_sync.core.model.doubts import Doubt
@@ -112,6 +112,7 @@ LETTERS = (
         value=b"{",
     ),
 )
+RESET = Reset(table=ORDERS, into=TargetName(namespace="inv", name="orders__reset_1"), by="ann@host", at="now")
 SKIP = Skip(table=ORDERS, place=LETTERS[0].place, by="ann@host", at="2026-11-28T10:51:18Z", why="deleted by hand")
 REDRIVE = Redrive(table=ORDERS, id="ab12", by="ann@host", at="2026-11-28T10:51:18Z", places=(LETTERS[0].place,))
 BEFORE_CODES = tuple(
@@ -169,6 +170,7 @@ def write(store: StateStore) -> None:
     store.dead_letters.add(LETTERS)
     store.ask_redrive(REDRIVE)
     store.ask_skip(SKIP)
+    store.ask_reset(RESET)
 
 
 READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
@@ -188,6 +190,7 @@ READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
     (lambda store: store.resyncs(ORDERS), (RESYNC,)),
     (lambda store: store.redrives(ORDERS), (REDRIVE,)),
     (lambda store: store.skips(ORDERS), (SKIP,)),
+    (lambda store: store.reset(ORDERS), RESET),
     (lambda store: tuple(store.dead_letters.letters()), (*LETTERS, *BEFORE_CODES)),
     (lambda store: sum(count.records for count in store.dead_letters.counts()), 3),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cdc_sync.core.migration.capabilities import SchemaEvolution
+from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 
 
@@ -84,6 +85,21 @@ class Skip:
     by: str
     at: str
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """The operator's word that a table is read again from the start; forgotten once its target is renamed.
+
+    Attributes:
+        into: what its target is called from then on; no other word has this name.
+        by, at: who said so, and when.
+    """
+
+    table: TableId
+    into: TargetName
+    by: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
