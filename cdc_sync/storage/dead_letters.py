@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -73,8 +73,8 @@ class DeadLetters:
             path = f"{folder}/{min(letter.offset for letter in group)}.jsonl"
             lines = {_line(letter) for letter in group} | set(_lines(self._files.text(path)))
             self._write(path, lines)
-            index = self._index(folder, self._files.paths(folder)).with_letters(group)
-            self._files.put(f"{folder}/index.json", asdict(index))
+            index = self._index(folder).with_letters(group)
+            self._files.put(f"{folder}/index.json", asdict(index), indent=None)
 
     def letters(self, topic: str | None = None) -> Iterator[DeadLetter]:
         """Return every letter that is not settled, once, by partition; of one topic if one is named."""
@@ -95,9 +95,9 @@ class DeadLetters:
         counts: dict[tuple[str, str], tuple[Code, int]] = {}
         for (topic, _), paths in self._partitions(None).items():
             gone = self._settled(paths)
-            for reason, item in self._reasons(paths).items():
-                number = len(offsets_in(item.offsets) - gone)
-                counts[topic, reason] = item.code, counts.get((topic, reason), (item.code, 0))[1] + number
+            for reason, (code, offsets) in self._reasons(paths).items():
+                number = len(offsets - gone)
+                counts[topic, reason] = code, counts.get((topic, reason), (code, 0))[1] + number
         found = (
             DeadLetterCount(topic=topic, code=code, reason=reason, records=number)
             for (topic, reason), (code, number) in counts.items()
@@ -110,8 +110,8 @@ class DeadLetters:
         return {
             (partition, offset)
             for (_, partition), paths in self._partitions(topic).items()
-            for item in self._reasons(paths).values()
-            for offset in offsets_in(item.offsets) - self._settled(paths, "redriven")
+            for _, offsets in self._reasons(paths).values()
+            for offset in offsets - self._settled(paths, "redriven")
         }
 
     def settle(
@@ -161,21 +161,19 @@ class DeadLetters:
                     found.setdefault((named, int(partition)), []).append(path)
         return found
 
-    def _index(self, folder: str, paths: Iterable[str]) -> _Index:
+    def _index(self, folder: str) -> _Index:
         """Return what a folder's index says; where there is none, what its records say."""
         found = self._files.get(f"{folder}/index.json", _Index, _ANEW)
-        return _Index(reasons={}).with_letters(self._read(paths)) if found is None else found
+        if found is None:
+            return _Index(reasons={}).with_letters(self._read(self._files.paths(folder)))
+        return found
 
-    def _reasons(self, paths: Sequence[str]) -> dict[str, _Reason]:
-        """Return what the folders of one partition hold together."""
-        found: dict[str, _Reason] = {}
+    def _reasons(self, paths: Iterable[str]) -> dict[str, tuple[Code, set[int]]]:
+        """Return which offsets the folders of one partition hold for each reason, settled or not."""
+        found: dict[str, tuple[Code, set[int]]] = {}
         for folder in sorted({"/".join(path.split("/")[:3]) for path in paths}):
-            for reason, item in self._index(
-                folder, [path for path in paths if path.startswith(folder)]
-            ).reasons.items():
-                before = found[reason].offsets if reason in found else ()
-                both = runs_of(offsets_in(before) | offsets_in(item.offsets))
-                found[reason] = _Reason(code=item.code, offsets=both)
+            for reason, item in self._index(folder).reasons.items():
+                found.setdefault(reason, (item.code, set()))[1].update(offsets_in(item.offsets))
         return found
 
     def _settled(self, paths: Iterable[str], outcome: str | None = None) -> set[int]:
