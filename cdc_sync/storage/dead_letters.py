@@ -15,7 +15,7 @@ import base64
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from cdc_sync.core.model.codes import Code
@@ -75,6 +75,16 @@ class DeadLetters:
             self._write(path, lines)
             index = self._index(folder).with_letters(group)
             self._files.put(f"{folder}/index.json", asdict(index), indent=None)
+            self._unsettle(folder, {letter.offset for letter in group})
+
+    def _unsettle(self, folder: str, offsets: set[int]) -> None:
+        """Have letters that were redriven be some again: a table that is read anew meets them once more."""
+        for path in self._files.paths(f"{folder}/settled"):
+            word = self._files.get(path, Settled, _ANEW)
+            if word is None or word.outcome != "redriven" or offsets.isdisjoint(offsets_in(word.offsets)):
+                continue
+            left = runs_of(offsets_in(word.offsets) - offsets)
+            self._files.put(path, asdict(replace(word, offsets=left)))
 
     def letters(self, topic: str | None = None) -> Iterator[DeadLetter]:
         """Return every letter that is not settled, once, by partition; of one topic if one is named."""

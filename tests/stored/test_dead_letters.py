@@ -236,3 +236,15 @@ def test_what_was_redriven_was_applied(kept: DeadLetters) -> None:
     assert tuple(kept.letters()) == (letter(7),)
     assert kept.places(TOPIC) == {(0, 7)}
     assert number(kept) == 1
+
+
+def test_a_table_that_is_read_anew_meets_what_was_redriven_again(kept: DeadLetters) -> None:
+    kept.add((letter(4), letter(5), letter(7)))
+    kept.settle([letter(4).place, letter(5).place], outcome="redriven", by="ann@host", at="now", why="redriven")
+    kept.settle([letter(7).place], outcome="discarded", by="ann@host", at="now", why="of no use")
+
+    kept.add((letter(4), letter(7)))
+
+    assert tuple(kept.letters()) == (letter(4),)
+    assert number(kept) == 1
+    assert kept.places(TOPIC) == {(0, 4), (0, 7)}
