@@ -142,6 +142,7 @@ def _written(
         return Redriven(refused=refused)
     others = context.state.dead_letters.places(topic) - fitting
     plan = replace(plan, only=partial(_of_their_rows, plan=plan, letters=fitting, others=others))
+    context.guard()
     why = write_again(context, plan)
     done = tuple(place for place in letters if (place.partition, place.offset) in fitting)
     return Redriven(refused=refused | dict.fromkeys(done, why)) if why else Redriven(applied=done, refused=refused)
