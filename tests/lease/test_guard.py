@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from cdc_sync.config.models import Limits
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.table.state import TableState
@@ -29,7 +30,8 @@ def lost() -> None:
     raise LeaseLost("another job has taken this one's place")
 
 
-CONTEXT = cast(Any, SimpleNamespace(guard=lost))  # nothing else of it may be touched
+CONFIG = SimpleNamespace(limits=Limits())
+CONTEXT = cast(Any, SimpleNamespace(guard=lost, config=CONFIG))  # nothing else of it may be touched
 EFFECTS: dict[str, Callable[[], object]] = {
     "a step": lambda: Executor(CONTEXT)(NOTHING, NOTHING, NOTHING),
     "a step when a table is taken up": lambda: Executor(CONTEXT).load(NOTHING, NOTHING, NOTHING),
