@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -35,6 +36,8 @@ from cdc_sync.testing import DATE, INT32, INT64, TEXT, Record, SourceTable, colu
 
 _BATCH, _WARM = 50_000, 2
 _GOOD, _BAD = 19_000, 99_999_999
+_ID, _DAY, _N = 1_234_567, 12_345, 7_654_321
+"""What stands in templates where events differ."""
 
 
 def _table(name: str) -> SourceTable:
@@ -42,25 +45,35 @@ def _table(name: str) -> SourceTable:
     return SourceTable(name, columns, prefix="bench", null_is_default=False)
 
 
-def _events(table: SourceTable, number: int, share: float) -> Iterator[Record]:
+def _template(record: Record) -> tuple[bytes, bytes]:
+    """Return key and value with a place for each of what differs; a percent sign is nowhere else in them."""
+    assert record.key is not None
+    assert record.value is not None
+    value = re.sub(rb'"lsn":\d+', b'"lsn":%(lsn)d', record.value)
+    for name, said in (("id", _ID), ("day", _DAY), ("n", _N)):
+        value = value.replace(b":%d" % said, b":%%(%s)d" % name.encode())
+    return record.key.replace(b"%d" % _ID, b"%d"), value.replace(b"NOTE", b"%(note)s")
+
+
+def _events(table: SourceTable, number: int, share: float) -> Iterator[tuple[bytes, bytes]]:
     """Three fifths creates, then updates; `share` of them cannot be applied. Else all tables have the same."""
     chosen, bad, creates = random.Random(1), random.Random(2), number * 3 // 5
+    (made,) = table.insert(id=_ID, day=_DAY, note="NOTE", n=_N)
+    (changed,) = table.update({"id": _ID}, day=_DAY, note="NOTE", n=_N)
+    templates = [_template(made), _template(changed)]
     for at in range(number):
+        id_ = at if at < creates else chosen.randrange(creates)
+        key, value = templates[at >= creates]
         day = _BAD if bad.random() < share else _GOOD + at % 100
-        if at < creates:
-            (record,) = table.insert(id=at, day=day, note=f"made {at}", n=at)
-        else:
-            (record,) = table.update({"id": chosen.randrange(creates)}, day=day, note=f"changed {at}", n=at)
-        table.records.clear()
-        yield record
+        yield key % id_, value % {b"lsn": 1_000 + at, b"id": id_, b"day": day, b"n": at, b"note": b"note %d" % at}
 
 
-def _produce(servers: str, topic: str, records: Iterator[Record]) -> None:
+def _produce(servers: str, topic: str, records: Iterator[tuple[bytes, bytes]]) -> None:
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "batch.size": 1_000_000})
-    for record in records:
+    for key, value in records:
         while True:
             with suppress(BufferError):
-                producer.produce(topic, key=record.key, value=record.value)
+                producer.produce(topic, key=key, value=value)
                 break
             producer.poll(0.05)
         producer.poll(0)
