@@ -19,6 +19,7 @@ from cdc_sync.core.history.history import History
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.core.table.state import TableState
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.dead_letters import malformed
@@ -156,8 +157,10 @@ def _problems(context: Context, plan: WritePlan, wanted: set[tuple[int, int]]) -
 
 
 def _in_words(context: Context, place: KafkaPosition, problem: str) -> str:
+    if problem != MALFORMED:
+        return problem
     record = context.kafka.peek(place.topic, place.partition, place.offset)
-    return problem if record is None or not problem.startswith("malformed") else malformed(context.book, record)
+    return problem if record is None else malformed(context.book, record)
 
 
 def _of_their_rows(

@@ -117,12 +117,12 @@ class DeadLetters:
 
     def places(self, topic: str) -> set[tuple[int, int]]:
         """Return partition and offset of all that was not applied, whether or not somebody let it go."""
-        return {
-            (partition, offset)
-            for (_, partition), paths in self._partitions(topic).items()
-            for _, offsets in self._reasons(paths).values()
-            for offset in offsets - self._settled(paths, "redriven")
-        }
+        found: set[tuple[int, int]] = set()
+        for (_, partition), paths in self._partitions(topic).items():
+            applied = self._settled(paths, "redriven")
+            for _, offsets in self._reasons(paths).values():
+                found |= {(partition, offset) for offset in offsets - applied}
+        return found
 
     def settle(
         self, places: Iterable[KafkaPosition], *, outcome: Literal["discarded", "redriven"], by: str, at: str, why: str
