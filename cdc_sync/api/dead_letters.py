@@ -154,7 +154,8 @@ def show_dead_letter(config: Config, place: str, *, reveal: bool = False) -> Let
     found = store.dead_letters.find(place_of(place))
     if found is None:
         raise RefusedError(f"Cannot show {place}: no dead letter is there; see `cdc-sync dead-letters list`")
-    key, value = (kept_of(data, "full" if reveal else "masked") for data in (found.key, found.value))
+    as_kept = reveal or found.payload == "masked"  # a mask of a mask would tell of the words in it
+    key, value = (kept_of(data, "full" if as_kept else "masked") for data in (found.key, found.value))
     return LetterShown(letter=_line(store, found), key=_text(key), value=_text(value))
 
 

@@ -90,6 +90,7 @@ def _with_record(context: Context, letter: DeadLetter, record: Record) -> DeadLe
         letter,
         schema=context.book.digest_of(record.key, record.value, record.headers) if record.value else "",
         size=len(record.key or b"") + len(record.value or b""),
+        payload=payload,
         key=kept_of(record.key, payload),
         value=kept_of(record.value, payload),
     )

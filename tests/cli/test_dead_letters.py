@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,15 @@ def test_one_is_shown_without_its_values_until_they_are_asked_for(
     assert 'value: {"after": {"name": "text of 3"}}' in shown.out
     assert f"value: {VALUE.decode()}" in revealed.out
     assert "key: (nothing is kept that can be shown)" in revealed.out
+
+
+def test_what_is_kept_masked_is_shown_as_it_is_kept(cdc_sync: CommandLine, config: Path, store: StateStore) -> None:
+    kept = b'{"after": {"name": "text of 3"}}'
+    store.dead_letters.add([replace(letter(11, Code.RECORD_VALUE, "r"), payload="masked", value=kept)])
+
+    for more in ((), ("--reveal",)):
+        shown = cdc_sync("dead-letters", "show", config, "shop.inv.orders[0]@11", *more)
+        assert f"value: {kept.decode()}" in shown.out
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ class DeadLetter:
         version: that the table's schema had then.
         schema: digest of the record's schemas, empty if it shows none.
         size: bytes of key and value.
-        key, value: as they are in the topic, masked, or None, as `dead_letters.payload` says.
+        payload: what is kept of key and value, as `dead_letters.payload` said then.
+        key, value: as they are in the topic, masked, or None.
     """
 
     topic: str
@@ -41,6 +42,7 @@ class DeadLetter:
     version: int | None = None
     schema: str = ""
     size: int | None = None
+    payload: Payload = "full"
     key: bytes | None
     value: bytes | None
 
