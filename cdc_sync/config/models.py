@@ -15,7 +15,7 @@ from cdc_sync.config.formats import BUILT_IN, format_of
 from cdc_sync.config.rules import check_rules, evolution_of, policy_of, readers_of
 from cdc_sync.config.secrets import Secret
 from cdc_sync.config.section import Section
-from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase
+from cdc_sync.config.sources import Connector, Evidence, Kafka, Registry, SourceDatabase, is_topic_name
 from cdc_sync.config.tables import PolicyDefaults, PolicyOverride, TableRule
 from cdc_sync.config.target import Target
 from cdc_sync.core.migration.maintenance import Upkeep
@@ -103,6 +103,7 @@ class DeadLetters(Section):
     """What becomes of records that cannot be applied."""
 
     payload: Payload = "full"
+    topic: Text | None = None
 
 
 class Spark(Section):
@@ -142,6 +143,11 @@ class Config(Section):
         self._check_partitionings()
         self._check_merges()
         self._check_readers()
+        topic = self.dead_letters.topic
+        if topic is not None and not is_topic_name(topic):
+            problem("is no topic name: letters, digits, '.', '_' and '-' only", "dead_letters", "topic")
+        if topic is not None and self.kafka.matching([topic]):
+            problem("is a topic that the kafka section has the job read; name another one", "dead_letters", "topic")
         return self
 
     def _check_removals(self) -> None:

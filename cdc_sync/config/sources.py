@@ -54,6 +54,11 @@ _MODULES = frozenset(
 )
 
 
+def is_topic_name(text: str) -> bool:
+    """Return whether Kafka can have a topic of that name."""
+    return re.fullmatch(r"[A-Za-z0-9._-]{1,249}", text) is not None
+
+
 class Kafka(Section):
     """Where events come from. `properties` goes to both clients, the others to one each."""
 
@@ -78,7 +83,7 @@ class Kafka(Section):
         if self.topics is not None and not self.topics:
             problem("must not be empty", "topics")
         for index, topic in enumerate(self.topics or ()):
-            if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic):
+            if not is_topic_name(topic):
                 problem(
                     "is no topic name: letters, digits, '.', '_' and '-' only; for a pattern use topic_pattern",
                     "topics",

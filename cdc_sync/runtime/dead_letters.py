@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
@@ -12,12 +12,12 @@ from cdc_sync.core.debezium.forms import AvroBody, KnownSchema
 from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
 from cdc_sync.core.debezium.schema_book import SchemaBook
-from cdc_sync.core.model.dead_letters import DeadLetter, kept_of
+from cdc_sync.core.model.dead_letters import DeadLetter, headers_of, kept_of
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.problems import MALFORMED, NOT_READABLE, record_code
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
-from cdc_sync.sources.records import Record
+from cdc_sync.sources.records import Record, Sent
 from cdc_sync.sources.samples import read_sample
 
 _AT_ONCE = 500
@@ -50,11 +50,20 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
         told = ((place, reason, records.get(place)) for place, reason in chunk)
         kept = [letter for item in told if (letter := _kept(context, of, *item)) is not None]
         context.state.dead_letters.add(kept)
+        _tell(context, kept)
         if kept:
             first = kept[0]
             get_logger().warning(
                 "records set aside", topic=first.topic, count=len(kept), code=first.code.value, reason=first.reason
             )
+
+
+def _tell(context: Context, letters: Sequence[DeadLetter]) -> None:
+    """Write letters to the topic of dead letters, if there is one; a batch that is repeated writes them again."""
+    topic = context.config.dead_letters.topic
+    if topic is not None and letters:
+        name = context.config.pipeline.name
+        context.kafka.send(topic, (Sent(key=it.key, value=it.value, headers=headers_of(it, name)) for it in letters))
 
 
 def _kept(

@@ -29,7 +29,7 @@ from cdc_sync.core.planning.stops import Refused
 from cdc_sync.core.table.state import TableState
 from cdc_sync.errors import ConfigError
 from cdc_sync.runtime.context import Context
-from cdc_sync.runtime.observe import events_in, left_out, schemas_again
+from cdc_sync.runtime.observe import events_in, schemas_again
 from cdc_sync.runtime.row_shape import Shape, events_of, shape_of
 from cdc_sync.runtime.write_plan import WritePlan, converted_events, decoding, plan_again
 from cdc_sync.spark.columns import DELETED, PROBLEM, unchanged_column, value_column
@@ -37,6 +37,7 @@ from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.latest import latest
 from cdc_sync.spark.lineages import carry, find_lineages
 from cdc_sync.spark.observe import first_offsets_from, first_positions
+from cdc_sync.spark.places import left_out
 from cdc_sync.spark.types import to_spark
 from cdc_sync.spark.unchanged import FORGOTTEN, fold
 from cdc_sync.targets.protocol import Commit

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from structlog import get_logger
 
 from cdc_sync.core.debezium.envelope import first_row_betrays_default, first_row_holds_default
@@ -28,7 +26,6 @@ from cdc_sync.runtime.context import Context
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.records import FAR_BACK, Record
 from cdc_sync.sources.samples import Sample, read_sample
-from cdc_sync.spark.columns import OFFSET, PARTITION
 from cdc_sync.spark.eventreader import EventReader
 from cdc_sync.spark.falls import Before
 from cdc_sync.spark.observe import Survey, schemas, seen_in_stream, survey
@@ -38,7 +35,6 @@ _LOOK_BACK = 16
 LOOK_BACK = 200
 """Records before a range that tell what its events follow on."""
 _OF_THE_LOG = ("c", "u", "d", "t")
-_PLACES = StructType([StructField(PARTITION, IntegerType()), StructField(OFFSET, LongType())])
 
 
 def observations_of(
@@ -321,18 +317,3 @@ def schemas_again(
     mine = tuple(stretch for stretch in stretches if stretch.table == table)
     first = {stretch.digest: stretch.kafka for stretch in reversed(mine)}
     return mine, tuple(learn(context, place, digest) for digest, place in sorted(first.items()))
-
-
-def left_out(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
-    """Return events without those at places, each partition and offset."""
-    return _beside(events, places, "left_anti") if places else events
-
-
-def at_places(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
-    """Return the events at places, each partition and offset."""
-    return _beside(events, places, "left_semi")
-
-
-def _beside(events: DataFrame, places: Collection[tuple[int, int]], how: str) -> DataFrame:
-    frame = events.sparkSession.createDataFrame(sorted(places), _PLACES)
-    return events.join(F.broadcast(frame), [PARTITION, OFFSET], how)

@@ -23,11 +23,12 @@ from cdc_sync.core.planning.problems import MALFORMED
 from cdc_sync.core.table.state import TableState
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.dead_letters import malformed
-from cdc_sync.runtime.observe import at_places, left_out, schemas_again
+from cdc_sync.runtime.observe import schemas_again
 from cdc_sync.runtime.row_shape import Shape, events_of, shape_of
 from cdc_sync.runtime.write import write_again
 from cdc_sync.runtime.write_plan import WritePlan, converted_events, plan_again
 from cdc_sync.spark.columns import OFFSET, PARTITION, PROBLEM, value_column
+from cdc_sync.spark.places import at_places, left_out
 
 _NOT_NOW = "the table has a change that is not carried out yet; once it runs again, redrive anew"
 _NO_KEY = "rows of the table are not found by a key, so an older event cannot be put in its order"

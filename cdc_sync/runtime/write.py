@@ -20,13 +20,19 @@ from structlog import get_logger
 from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.offsets import OffsetRange, Place, first_half
-from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Lsns, Progress, seen_before
-from cdc_sync.core.planning.problems import KEY_MAY_BE_MADE_UP, MALFORMED, NO_ROWS, PAUSING, PLACEHOLDER_FOUND, SKIPPED
+from cdc_sync.core.planning.problems import (
+    KEY_MAY_BE_MADE_UP,
+    MALFORMED,
+    NO_ROWS,
+    PLACEHOLDER_FOUND,
+    SKIPPED,
+)
 from cdc_sync.core.planning.stops import (
     Pause,
     before_places,
     cut_at_stops,
+    letters_in,
     made_up_key,
     missing_row,
     too_many_letters,
@@ -57,7 +63,8 @@ from cdc_sync.runtime.write_plan import (
 )
 from cdc_sync.spark.columns import CREATED, DELETED, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE
 from cdc_sync.spark.compile import unchangeable
-from cdc_sync.spark.observe import Inspection, first_without_row, inspect, offsets_with_problem
+from cdc_sync.spark.observe import Inspection, first_without_row, inspect
+from cdc_sync.spark.places import left_out
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _WHY = {
@@ -96,10 +103,11 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
     empty = plan.progress is None
     by_key = plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
     append = by_key and not plan.keep_unchanged and (empty or (plan.may_append and _may_append(context, plan, last)))
+    bounds = highest_lsns(last) if plan.inspected is None else _bounds(plan.ranges, plan.inspected)
     told = {source.null_is_default for source in last.values() if source}
     replaces_null = True in told or (False if False in told else None)
     try:
-        outcome = _attempt(context, plan, bounds=highest_lsns(last), append=append, empty=empty)
+        outcome = _attempt(context, plan, bounds=bounds, append=append, empty=empty)
         newest = max((source.at for source in last.values() if source and source.at is not None), default=None)
         return replace(outcome, replaces_null=replaces_null, newest=newest)
     except _Found as found:
@@ -123,7 +131,9 @@ def _write_range(context: Context, plan: WritePlan) -> Outcome:
         if found.problem == PLACEHOLDER_FOUND:
             kept = write_range(context, replace(plan, keep_unchanged=True, may_append=False))
             return replace(kept, left_out=True)
-        return _write_inspected(context, plan, empty=empty)
+        if plan.inspected is None:
+            return _write_inspected(context, plan)
+        raise TargetError(f"Cannot write {plan.table}: {found.problem}") from found
     except Unlinked as unlinked:
         return _write_before(context, plan, unlinked)
 
@@ -167,7 +177,7 @@ def write_again(context: Context, plan: WritePlan) -> str | None:
         TargetMoved, TargetError: as `write_range`.
     """
     try:
-        outcome = _attempt(context, plan, bounds={}, append=False, empty=False, inspected=True)
+        outcome = _attempt(context, plan, bounds={}, append=False, empty=False)
     except _Found as found:
         return _WHY.get(found.problem, found.problem)
     except Unlinked:
@@ -206,14 +216,16 @@ def _attempt(
     bounds: Lsns,
     append: bool,
     empty: bool,
-    inspected: bool = False,
 ) -> Outcome:
-    """Write once; `inspected` ranges have had their bad records set aside, which are left out."""
+    """Write once; what is a dead letter is left out."""
     started = time.monotonic()
     events = _events(context, plan)
-    if inspected:
+    if plan.only is not None:
         events = events.where(F.col(PROBLEM).isNull())
     else:
+        if plan.inspected is not None:
+            letters = letters_in(plan.ranges, plan.inspected.troubles)
+            events = left_out(events, {(place.partition, place.offset) for place, _ in letters})
         events = failing(events, plan, bounds=bounds, append=append and not empty)
     progress = _unchanged(plan)
     if plan.only is None:
@@ -322,60 +334,43 @@ def _batch(plan: WritePlan, events: DataFrame, progress: Progress, *, append: bo
     )
 
 
-def _write_inspected(context: Context, plan: WritePlan, *, empty: bool) -> Outcome:
+def _write_inspected(context: Context, plan: WritePlan) -> Outcome:
     """Set aside what does not convert, stop before what must not be passed, write the rest."""
-    # What is left out, in doubt or out of range is no problem to inspect for; a range without any comes out the same.
-    counts = plan.route.policy.out_of_range == "null"
-    plan = replace(
-        plan,
-        keep_unchanged=True,
-        counts_out_of_range=counts,
-        notes_doubts=True,
-        looks_for_deleted=plan.is_by_record_key,
-    )
     plan, found = _inspected(context, plan)
     if any(trouble.problem in NO_ROWS for trouble in found.troubles):
         return Outcome(progress=None)
-    letters = [trouble for trouble in found.troubles if trouble.problem not in (*PAUSING, SKIPPED)]
-    number = sum(trouble.count for trouble in letters)
-    if plan.letters is not None and number > plan.letters.room():
-        return Outcome(progress=_unchanged(plan), stop=too_many_letters(plan.letters.limit, plan.ranges, letters))
     ranges, stop = cut_at_stops(plan.ranges, found.troubles)
-    plan = replace(plan, ranges=ranges)
     if not ranges:
         return Outcome(progress=_unchanged(plan), stop=stop)
-    converted = converted_events(context, plan)
-    found_problems = (
-        (KafkaPosition(topic=ranges[0].topic, partition=partition, offset=offset), problem)
-        for partition, offset, problem in offsets_with_problem(converted)
-    )
-    set_aside(context, found_problems, Of(table=plan.table, version=plan.head.number))
-    bounds = {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
-    try:
-        append = empty and plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
-        outcome = _attempt(context, plan, bounds=bounds, append=append, empty=empty, inspected=True)
-    except _Found as problem:
-        if problem.problem == MISSING_ROW:
-            return _write_before_missing(context, plan, empty=empty)
-        if problem.problem == UNKNOWN_VALUE and not plan.follow_keys:
-            return _write_inspected(context, replace(plan, follow_keys=True), empty=empty)
-        if problem.problem == UNKNOWN_VALUE:
-            return _write_before_the_one(context, plan, unknown_value)
-        raise TargetError(f"Cannot write {plan.table}: {problem.problem}") from problem
-    except Unlinked as unlinked:
-        return _write_before(context, plan, unlinked)
-    if plan.letters is not None:  # not before they are passed, for what fails is tried again
-        plan.letters.take(number)
-    return replace(outcome, stop=stop)
+    letters = letters_in(ranges, found.troubles)
+    unwanted = [place for place, problem in letters if problem != SKIPPED]
+    if plan.letters is not None and len(unwanted) > plan.letters.room():
+        return Outcome(progress=_unchanged(plan), stop=too_many_letters(plan.letters.limit, letters))
+    set_aside(context, letters, Of(table=plan.table, version=plan.head.number))
+    outcome = write_range(context, replace(plan, ranges=ranges, inspected=found))
+    if plan.letters is not None and outcome.progress is not None:
+        plan.letters.take(sum(outcome.progress.has(place) for place in unwanted))  # what is not passed comes again
+    return replace(outcome, stop=outcome.stop or stop)
+
+
+def _bounds(ranges: tuple[OffsetRange, ...], found: Inspection) -> Lsns:
+    return {item.partition: found.highest_lsn for item in ranges} if found.highest_lsn else {}
 
 
 def _inspected(context: Context, plan: WritePlan) -> tuple[WritePlan, Inspection]:
     """Inspect a plan's ranges; where payloads are malformed, their decimals may be numbers."""
-    found = inspect(converted_events(context, plan))
+
+    def inspected(plan: WritePlan) -> Inspection:
+        # What is met in its turn when the range is written, and read again in another way, is no problem here.
+        counts = plan.route.policy.out_of_range == "null"
+        as_it_is = replace(plan, keep_unchanged=True, counts_out_of_range=counts, notes_doubts=True)
+        return inspect(converted_events(context, replace(as_it_is, looks_for_deleted=plan.is_by_record_key)))
+
+    found = inspected(plan)
     if plan.numbers or not found.count(MALFORMED):
         return plan, found
     with_numbers = replace(plan, numbers=True)
-    other = inspect(converted_events(context, with_numbers))
+    other = inspected(with_numbers)
     return (with_numbers, other) if other.count(MALFORMED) < found.count(MALFORMED) else (plan, found)
 
 

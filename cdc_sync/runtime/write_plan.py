@@ -33,9 +33,7 @@ from cdc_sync.spark.columns import LSN, OFFSET, OP, OUT_OF_RANGE, PARTITION, PRO
 from cdc_sync.spark.compile import convert, doubtful
 from cdc_sync.spark.conditions import any_or_false, by_partition
 from cdc_sync.spark.converter import Converter, Decoding
-from cdc_sync.spark.observe import (
-    first_delete_without_row,
-)
+from cdc_sync.spark.observe import Inspection, first_delete_without_row
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT, doubted
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE
@@ -67,6 +65,8 @@ class WritePlan:
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
         letters: how many records may become dead letters now; None if it does not matter.
         skipped: records that the operator said to pass; they become dead letters.
+        inspected: what was found in the ranges, or in longer ones, whose bad records are dead letters by now; None if
+            the first one is to be met as a problem.
         only: what is left of the events; None where all of them are written. The target holds the ranges already then,
             and its progress stays as it is.
     """
@@ -90,6 +90,7 @@ class WritePlan:
     numbers: bool = False
     letters: Window | None = None
     skipped: frozenset[Place] = frozenset()
+    inspected: Inspection | None = None
     only: Callable[[DataFrame], DataFrame] | None = None
 
     @property

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from confluent_kafka import (
     Consumer,
@@ -21,46 +22,22 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
-from cdc_sync.config.clientnames import why_refused
 from cdc_sync.config.sources import Kafka
-from cdc_sync.errors import ConfigError, KafkaUnavailable
-from cdc_sync.sources.records import Offsets, Place, Record, answers_of, near, record_of
-from cdc_sync.sources.retry import Outage, repeated
-
-T = TypeVar("T")
+from cdc_sync.sources.brokers import CLIENT_LOG, Brokers, RetryError
+from cdc_sync.sources.records import Offsets, Place, Record, Sent, answers_of, near, record_of
 
 _AT_ONCE = 5_000
 """Offsets that `chunks` reads at a time."""
 _PEEKED, _PEEKED_SECONDS = 256, 1.0
 _AHEAD_BYTES, _AHEAD_SECONDS = 64_000_000, 1.0
-
-_LOG = logging.getLogger("cdc_sync.librdkafka")
-_LOG.addHandler(logging.NullHandler())
-_LOG.propagate = False
-
-_REFUSED = frozenset(
-    {
-        KafkaError._AUTHENTICATION,
-        KafkaError._SSL,
-        KafkaError._INVALID_ARG,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-    }
-)
-"""Codes that no repetition fixes."""
+_MOST_BYTES = 1_000_000_000
+"""The most that librdkafka can be told to send as one record: what is too large the brokers say."""
 
 
 def _new_group() -> str:
     return f"cdc-sync-{uuid.uuid4()}"
-
-
-class _RetryError(Exception):
-    """A failure that may pass; never leaves this module."""
 
 
 class KafkaClient:
@@ -78,23 +55,18 @@ class KafkaClient:
             attempts: overrides `config.attempts`, for callers that would rather not wait.
             stop: where it is set, no question is asked again.
         """
-        self._stop = stop or threading.Event()
-        self._servers = config.bootstrap_servers
-        self._outage = Outage("Kafka", config.outage_timeout.total_seconds(), servers=self._servers)
-        self._attempts = attempts or config.attempts
-        self._timeout = config.request_timeout.total_seconds()
-        self._settings = config.driver_settings
-        self._refusal: KafkaError | None = None
+        self._brokers = Brokers(config, attempts=attempts, stop=stop)
+        self._admin = self._brokers.admin
+        self._timeout = self._brokers.timeout
         self._peeked: dict[Place, tuple[float, Record]] = {}
         self._ahead: dict[Place, Record] = {}
         self._topic_ids: dict[str, str] = {}
         self._reader_group = _new_group()
-        self._admin = self._made(lambda: AdminClient(self._client_settings(), logger=_LOG))
 
     @property
     def away_since(self) -> float | None:
         """When a question that had no answer was asked, if none had one since; by a clock that never goes back."""
-        return self._outage.since
+        return self._brokers.away_since
 
     def close(self) -> None:
         """Let outstanding callbacks run; the connections end with the client."""
@@ -102,7 +74,7 @@ class KafkaClient:
 
     def topics(self) -> Mapping[str, int]:
         """Return every topic and its number of partitions."""
-        metadata = self._asked("list topics", lambda: self._admin.list_topics(timeout=self._timeout))
+        metadata = self._brokers.asked("list topics", lambda: self._admin.list_topics(timeout=self._timeout))
         return {name: len(topic.partitions) for name, topic in sorted(metadata.topics.items()) if topic.error is None}
 
     def matching_topics(self, config: Kafka) -> tuple[str, ...]:
@@ -130,7 +102,7 @@ class KafkaClient:
             answers = answers_of(futures)
             return {name: str(answer.topic_id) for name, answer in answers.items()}
 
-        found = self._asked("describe topics", ask)
+        found = self._brokers.asked("describe topics", ask)
         if any(self._topic_ids.get(name, found[name]) != found[name] for name in found):
             self._reader_group = _new_group()
         self._topic_ids.update(found)
@@ -196,19 +168,19 @@ class KafkaClient:
 
     def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
         """Return the records of a range that are there, in order; meant for topics of few and small records."""
-        return self._read(topic, partition, start, end, math.inf)
+        return self._read(topic, partition, start, end)
 
     def pick(self, topic: str, partition: int, offsets: Sequence[int]) -> Iterator[Record]:
         """Return the records at these offsets that are there; offsets and records in order.
 
         Those that lie near each other are read at once, with what lies between them.
         """
-        wanted = set(offsets)
+        wanted = frozenset(offsets)
         for start, end in near(offsets):
             while start < end:
-                records = self._read(topic, partition, start, end, _AHEAD_BYTES)
-                yield from (record for record in records if record.offset in wanted)
-                start = records[-1].offset + 1 if records else end
+                records = self._read(topic, partition, start, end, size=_AHEAD_BYTES, wanted=wanted)
+                yield from records
+                start = next((offset for offset in offsets if records and offset > records[-1].offset), end)
 
     def chunks(self, topic: str, partition: int, start: int, end: int) -> Iterator[tuple[int, int, tuple[Record, ...]]]:
         """Read a range as `read` does, some thousand offsets at a time: start, end and records of each part."""
@@ -217,19 +189,41 @@ class KafkaClient:
             yield start, upto, self.read(topic, partition, start, upto)
             start = upto
 
-    def send(self, topic: str, key: bytes, value: bytes) -> None:
-        """Write one record and wait until the brokers have it; where a reply is lost, it may be there twice."""
+    def send(self, topic: str, records: Iterable[Sent]) -> None:
+        """Write records and wait until the brokers have them; where a reply is lost, they may be there twice.
 
-        def ask() -> None:
-            errors: list[KafkaError | None] = []
-            producer = self._made(lambda: Producer(self._client_settings(), logger=_LOG))
-            producer.produce(topic, key=key, value=value, on_delivery=lambda error, _: errors.append(error))
-            if producer.flush(self._timeout) or not errors:
-                raise _RetryError("no reply")
-            if errors[0] is not None:
-                raise KafkaException(errors[0])
+        One that is larger than the brokers take is written without key and value, for its headers say what it was.
+        """
+        self._brokers.asked(f"write to {topic}", lambda: self._sent(topic, list(records)))
 
-        self._asked(f"write to {topic}", ask)
+    def _sent(self, topic: str, records: Sequence[Sent]) -> None:
+        errors: list[KafkaError] = []
+        too_large: list[Sent] = []
+        left = len(records)
+
+        def told(record: Sent, error: KafkaError | None, _: Message) -> None:
+            nonlocal left
+            left -= 1
+            if error is None:
+                return
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE and (record.key or record.value):
+                too_large.append(replace(record, key=None, value=None))
+            else:
+                errors.append(error)
+
+        settings = {**self._brokers.settings, "message.max.bytes": _MOST_BYTES}
+        producer = self._brokers.made(lambda: Producer(settings, logger=CLIENT_LOG))
+        for record in records:
+            producer.produce(
+                topic, record.value, record.key, headers=list(record.headers), on_delivery=partial(told, record)
+            )
+            producer.poll(0)
+        if producer.flush(self._timeout) or left:
+            raise RetryError("no reply")
+        if errors:
+            raise KafkaException(errors[0])
+        if too_large:
+            self._sent(topic, too_large)
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers may remove records from the middle of a topic."""
@@ -240,39 +234,53 @@ class KafkaClient:
             policy = answers[resource]["cleanup.policy"].value if resource in answers else ""
             return "compact" in str(policy)
 
-        return self._asked(f"ask for the settings of {topic}", ask)
+        return self._brokers.asked(f"ask for the settings of {topic}", ask)
 
-    def _read(self, topic: str, partition: int, start: int, end: int, size: float) -> tuple[Record, ...]:
-        """Return the first records of a range, at least one of those that are there, until they have so many bytes."""
+    def _read(
+        self,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        *,
+        size: float = math.inf,
+        wanted: Container[int] | None = None,
+    ) -> tuple[Record, ...]:
+        """Return the first records of a range, at least one of those that are there.
+
+        Args:
+            size: so many bytes are read from the first of them on, and the record that is more than that.
+            wanted: the offsets of those to return; None for all.
+        """
 
         def ask() -> tuple[Record, ...]:
             found: list[Record] = []
             left = size
             with self._reading([(topic, partition, start)], self._read_settings()) as consumer:
                 while left > 0 and (message := self._polled(consumer)) is not None:
-                    record = record_of(message)
-                    if record.offset >= end:
+                    offset = message.offset() or 0
+                    if offset < end and (wanted is None or offset in wanted):
+                        found.append(record_of(message))
+                    if offset >= end - 1:
                         break
-                    found.append(record)
-                    left -= len(record.value or b"")
-                    if record.offset == end - 1:
-                        break
+                    if found:
+                        left -= len(message.value() or b"")
             return tuple(found)
 
-        return self._asked(f"read {topic}[{partition}] from {start} to {end}", ask)
+        return self._brokers.asked(f"read {topic}[{partition}] from {start} to {end}", ask)
 
     def _peek(self, topic: str, partition: int, offset: int) -> Record | None:
         def ask() -> Message | None:
             with self._reading([(topic, partition, offset)], self._peek_settings()) as consumer:
                 try:
                     return self._polled(consumer)
-                except _RetryError:
+                except RetryError:
                     # It waits for ever for a partition that does not exist.
                     if partition < self.topics().get(topic, 0):
                         raise
                     return None
 
-        message = self._asked(f"read {topic}[{partition}]@{offset}", ask)
+        message = self._brokers.asked(f"read {topic}[{partition}]@{offset}", ask)
         if message is None or message.offset() != offset:
             return None
         return record_of(message)
@@ -284,7 +292,7 @@ class KafkaClient:
         Raises:
             ConfigError: if librdkafka does not know a setting.
         """
-        consumer = self._made(lambda: Consumer(settings, logger=_LOG))
+        consumer = self._brokers.made(lambda: Consumer(settings, logger=CLIENT_LOG))
         try:
             consumer.assign([TopicPartition(*place) for place in places])
             yield consumer
@@ -294,7 +302,7 @@ class KafkaClient:
     def _polled(self, consumer: Consumer) -> Message | None:
         message = consumer.poll(self._timeout)
         if message is None:
-            raise _RetryError("no answer in time")
+            raise RetryError("no answer in time")
         error = message.error()
         if error is None:
             return message
@@ -310,7 +318,7 @@ class KafkaClient:
 
     def _read_settings(self) -> dict[str, Any]:
         return {
-            **self._client_settings(),
+            **self._brokers.settings,
             # The group never commits and never joins: librdkafka only insists that it has a name.
             "group.id": "cdc-sync-peek",
             "enable.auto.commit": False,
@@ -345,53 +353,4 @@ class KafkaClient:
                 found.setdefault(place.topic, {})[place.partition] = answer.offset
             return found
 
-        return self._asked(what, ask)
-
-    def _asked(self, what: str, ask: Callable[[], T]) -> T:
-        """Ask until an answer comes, the brokers refuse, or the attempts are used up."""
-        asked = time.monotonic()
-        try:
-            answer = repeated(
-                f"Kafka: {what}",
-                lambda: self._once(ask),
-                on=lambda error: isinstance(error, _RetryError) and not self._stop.is_set(),
-                attempts=self._attempts,
-                timeout=self._outage.patience_left(),
-            )
-        except _RetryError as error:
-            self._outage.note_silence(asked, str(error))
-            raise KafkaUnavailable(
-                f"Cannot {what}: no usable answer from Kafka at {self._servers!r} in {self._attempts} attempts "
-                f"({error}); check that the brokers run and can be reached from here"
-            ) from None
-        self._outage.note_answer()
-        return answer
-
-    def _once(self, ask: Callable[[], T]) -> T:
-        try:
-            return ask()
-        except KafkaException as error:
-            found: KafkaError = error.args[0]
-            # A refused log-in only shows in a callback, which polling serves; the call itself just times out.
-            self._admin.poll(0)
-            refusal = found if found.code() in _REFUSED else self._refusal
-            if refusal is not None:
-                raise ConfigError(
-                    f"Cannot use Kafka at {self._servers!r}: {refusal.str()}; fix the kafka section"
-                ) from None
-            raise _RetryError(found.str()) from None
-
-    def _made(self, make: Callable[[], T]) -> T:
-        try:
-            return make()
-        except KafkaException as error:
-            detail = error.args[0].str()
-            reason = why_refused(self._settings, detail)
-            raise ConfigError(f"Cannot use kafka.properties or kafka.driver_properties: {reason}") from None
-
-    def _client_settings(self) -> dict[str, Any]:
-        return {**self._settings, "error_cb": self._on_error}
-
-    def _on_error(self, error: KafkaError) -> None:
-        if error.code() in _REFUSED:
-            self._refusal = error
+        return self._brokers.asked(what, ask)

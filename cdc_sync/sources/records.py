@@ -19,8 +19,8 @@ Offsets: TypeAlias = Mapping[str, Mapping[int, int]]
 """topic -> partition -> offset."""
 Place: TypeAlias = tuple[str, int, int]
 """Topic, partition and offset of a record."""
-_NEAR = 50
-"""So many records are read sooner than a reading begins anew."""
+_NEAR = 500
+"""So many records are read sooner than a reading begins anew, unless they are large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,15 @@ class Record:
     partition: int
     offset: int
     timestamp: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A record that is to be written."""
+
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()

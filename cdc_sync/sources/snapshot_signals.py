@@ -25,7 +25,7 @@ from cdc_sync.core.planning.resync import Resync, ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError, WireError
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.sources.records import Record
+from cdc_sync.sources.records import Record, Sent
 from cdc_sync.sources.samples import read_sample
 from cdc_sync.storage.state import StateStore
 
@@ -92,7 +92,7 @@ def ask(
     since = {} if told is None else {told: kafka.ends([told]).get(told, {})}
     if config.signals is not None:
         topic = config.signals.topic
-        kafka.send(topic, config.signals.prefix.encode(), kafka_signal(signal, data))
+        kafka.send(topic, [Sent(key=config.signals.prefix.encode(), value=kafka_signal(signal, data))])
     ids = tuple(live[name] for name in names)
     written = {} if status is None else status.offsets
     asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids, asked=written)

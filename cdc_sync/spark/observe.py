@@ -268,29 +268,21 @@ class Inspection:
 
     def count(self, problem: str) -> int:
         """Return how many records have a problem."""
-        return sum(trouble.count for trouble in self.troubles if trouble.problem == problem)
+        return sum(len(trouble.offsets) for trouble in self.troubles if trouble.problem == problem)
 
 
 def inspect(converted: DataFrame) -> Inspection:
     """Convert a range without writing it, and report the problems."""
-    groups = converted.groupBy(PARTITION, PROBLEM).agg(
-        F.min(OFFSET).alias("first_offset"), F.count("*").alias("count"), F.max(LSN).alias(LSN)
-    )
-    rows = groups.collect()
+    offsets = F.collect_list(F.when(F.col(PROBLEM).isNotNull(), F.col(OFFSET)))
+    rows = converted.groupBy(PARTITION, PROBLEM).agg(offsets.alias("offsets"), F.max(LSN).alias(LSN)).collect()
     return Inspection(
         troubles=tuple(
-            Trouble(partition=row[PARTITION], problem=row[PROBLEM], first_offset=row.first_offset, count=row["count"])
+            Trouble(partition=row[PARTITION], problem=row[PROBLEM], offsets=tuple(sorted(row.offsets)))
             for row in rows
             if row[PROBLEM] is not None
         ),
         highest_lsn=max((row[LSN] for row in rows if row[LSN] is not None), default=None),
     )
-
-
-def offsets_with_problem(converted: DataFrame) -> Sequence[tuple[int, int, str]]:
-    """Return (partition, offset, problem) of every record that has one, in order."""
-    rows = converted.where(F.col(PROBLEM).isNotNull()).select(PARTITION, OFFSET, PROBLEM).collect()
-    return sorted((row[PARTITION], row[OFFSET], row[PROBLEM]) for row in rows)
 
 
 def first_without_row(events: DataFrame, schema: InternalSchema, held: DataFrame) -> dict[int, int]:

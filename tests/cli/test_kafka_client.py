@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from cdc_sync.config import Kafka
 from cdc_sync.errors import ConfigError, KafkaUnavailable
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.sources.records import lag, near
+from cdc_sync.sources.records import Sent, lag, near
 
 NOBODY = "127.0.0.1:9"
 
@@ -161,6 +161,24 @@ def test_records_at_given_offsets_are_read_at_once(servers: str) -> None:
 
     assert [(record.offset, record.value) for record in found] == [(0, b"v0"), (2, b"v2")]
     assert list(client.pick("shop.inv.orders", 0, [7, 9])) == []
+    assert list(client.pick("shop.inv.orders", 0, [0, 7])) == found[:1]
+
+
+def test_what_lies_between_large_records_is_not_read(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdc_sync.sources.kafka._AHEAD_BYTES", 1)
+    client = KafkaClient(settings(servers))
+
+    assert [record.offset for record in client.pick("shop.inv.orders", 0, [0, 1, 2])] == [0, 1, 2]
+
+
+def test_records_are_written_with_their_headers(servers: str) -> None:
+    client = KafkaClient(settings(servers))
+    headers = (("__connect.errors.topic", b"shop.inv.orders"),)
+
+    client.send("dead", [Sent(key=b"k", value=b"v", headers=headers), Sent(key=None, value=None, headers=headers)])
+
+    found = [item for partition in range(4) for item in client.read("dead", partition, 0, 2)]
+    assert sorted((item.value or b"", item.headers) for item in found) == [(b"", headers), (b"v", headers)]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +186,9 @@ def test_records_at_given_offsets_are_read_at_once(servers: str) -> None:
     [
         ([], []),
         ([3], [(3, 4)]),
-        ([3, 4, 53], [(3, 54)]),
-        ([3, 54], [(3, 4), (54, 55)]),
-        ([0, 1, 99, 100], [(0, 2), (99, 101)]),
+        ([3, 4, 503], [(3, 504)]),
+        ([3, 504], [(3, 4), (504, 505)]),
+        ([0, 1, 999, 1000], [(0, 2), (999, 1001)]),
     ],
 )
 def test_offsets_near_each_other_are_one_range(offsets: list[int], ranges: list[tuple[int, int]]) -> None:

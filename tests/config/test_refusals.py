@@ -58,4 +58,4 @@ def test_all_references_that_lead_nowhere_are_told_at_once() -> None:
 
 
 def test_the_golden_file_is_read_whole() -> None:
-    assert len(_CASES) == 121
+    assert len(_CASES) == 123

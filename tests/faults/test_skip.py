@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 import cdc_sync
 from cdc_sync.core.model.codes import Code
+from cdc_sync.local.kafka import KafkaServer
+from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
 from tests.faults.conftest import NewPipeline
@@ -16,8 +19,13 @@ _UNCHANGED = "__debezium_unavailable_value"
 
 
 @pytest.mark.parametrize("code", [Code.ROW_MISSING, Code.VALUE_UNKNOWN])
-def test_it_goes_on_behind_the_record(pipeline: NewPipeline, produce: Produce, code: Code) -> None:
-    lake = pipeline(f"skip-{code}")
+def test_it_goes_on_behind_the_record(pipeline: NewPipeline, produce: Produce, kafka: KafkaServer, code: Code) -> None:
+    dead = f"dead-{code}"
+    lake = pipeline(f"skip-{code}", settings=f"dead_letters: {{topic: {dead}}}")
+    # A topic that takes no record as large as this one is told of it all the same.
+    takes = 100_000 if code is Code.ROW_MISSING else 1_000
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic(dead, 1, 1, config={"max.message.bytes": str(takes)})])[dead].result()
     table = SourceTable("orders", [column("id", INT32, optional=False), column("note", TEXT)], prefix=lake.prefix)
     for id_ in range(5):
         table.insert(id=id_, note="made")
@@ -41,6 +49,16 @@ def test_it_goes_on_behind_the_record(pipeline: NewPipeline, produce: Produce, c
     assert lake.statuses()["orders"].state == "running"
     found = cdc_sync.list_dead_letters(lake.config).letters
     assert [(item.place, item.code, item.table) for item in found] == [(place, "record-skipped", str(table.id))]
+    client = KafkaClient(lake.config.kafka)
+    (told,) = client.read(dead, 0, 0, client.ends([dead])[dead][0])
+    client.close()
+    assert (told.key, told.value) == ((lost.key, lost.value) if takes > 1_000 else (None, None))
+    assert {name: value.decode() for name, value in told.headers if value}.items() >= {
+        "__connect.errors.topic": table.topic,
+        "__connect.errors.offset": str(offset),
+        "__connect.errors.exception.class.name": "record-skipped",
+        "cdc_sync.table": str(table.id),
+    }.items()
     rows = {row["id"]: row["note"] for row in lake.read(table.id).to_pylist()}
     assert rows == {0: "made", 1: "made", 2: "made", 3: "before", 4: "behind"}
     lake.run()

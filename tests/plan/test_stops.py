@@ -13,7 +13,7 @@ RANGES = tuple(OffsetRange(topic="t", partition=place, start=2, end=9) for place
 
 
 def trouble(problem: str, partition: int, offset: int) -> Trouble:
-    return Trouble(partition=partition, problem=problem, first_offset=offset, count=1)
+    return Trouble(partition=partition, problem=problem, offsets=(offset,))
 
 
 def test_ranges_end_before_the_first_record_of_each_partition() -> None:

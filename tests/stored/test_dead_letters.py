@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.debezium import refusals
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, kept_of, offsets_in, runs_of
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, headers_of, kept_of, offsets_in, runs_of
 from cdc_sync.core.planning import problems
 from cdc_sync.core.planning.problems import record_code
 from cdc_sync.errors import HistoryError
@@ -208,6 +208,17 @@ def test_runs_hold_what_they_were_made_of(offsets: set[int]) -> None:
 )
 def test_each_reason_has_its_code(reason: str, code: Code) -> None:
     assert record_code(reason) is code
+
+
+def test_headers_are_those_of_kafka_connect() -> None:
+    found = letter(4, reason="half \ud800")
+    told = dict(headers_of(found, "shop"))
+    assert told["__connect.errors.topic"] == found.topic.encode()
+    assert told["__connect.errors.offset"] == str(found.offset).encode()
+    assert told["__connect.errors.connector.name"] == b"shop"
+    assert told["__connect.errors.exception.class.name"] == found.code.value.encode()
+    assert told["__connect.errors.exception.message"] == b"half ?"
+    assert not {"cdc_sync.table", "cdc_sync.schema"} & set(told)
 
 
 def test_what_is_kept_of_a_record() -> None:

@@ -95,6 +95,31 @@ class Redrive:
     places: tuple[KafkaPosition, ...]
 
 
+def headers_of(letter: DeadLetter, pipeline: str) -> tuple[tuple[str, bytes], ...]:
+    """Return the headers of a dead letter in a topic of them: Kafka Connect's where it has one, else ours.
+
+    Connect's names: Apache Kafka, `DeadLetterQueueReporter` (KIP-298). The values are text, as it writes them.
+    """
+    said: tuple[tuple[str, object], ...] = (
+        ("__connect.errors.topic", letter.topic),
+        ("__connect.errors.partition", letter.partition),
+        ("__connect.errors.offset", letter.offset),
+        ("__connect.errors.connector.name", pipeline),
+        ("__connect.errors.task.id", 0),
+        ("__connect.errors.stage", "TASK_PUT"),
+        ("__connect.errors.class.name", "cdc_sync"),
+        ("__connect.errors.exception.class.name", letter.code.value),
+        ("__connect.errors.exception.message", letter.reason),
+        ("cdc_sync.table", letter.table),
+        ("cdc_sync.version", letter.version),
+        ("cdc_sync.schema", letter.schema or None),
+        ("cdc_sync.timestamp", letter.timestamp),
+        ("cdc_sync.size", letter.size),
+        ("cdc_sync.payload", letter.payload),
+    )
+    return tuple((name, str(value).encode(errors="replace")) for name, value in said if value is not None)
+
+
 def runs_of(offsets: Iterable[int]) -> Offsets:
     """Return offsets as runs."""
     found: list[list[int]] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdc_sync.core.model.offsets import OffsetRange
-from cdc_sync.core.model.positions import SourcePosition
+from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.errors import TargetError
 
 Lsns = Mapping[int, int]
@@ -73,6 +73,10 @@ class Progress:
         One that the topic was given since the table began is to be read from its first record on.
         """
         return self.offsets.get(topic, {}).get(partition, 0 if topic in self.whole else None)
+
+    def has(self, place: KafkaPosition) -> bool:
+        """Return whether the table holds what came of a record, or passed it."""
+        return place.offset < (self.next_offset(place.topic, place.partition) or 0)
 
     def looked_through(self, places: Mapping[tuple[str, int], int]) -> Progress:
         """Return the marker of a table that has also read up to some places, without finding anything of its own.

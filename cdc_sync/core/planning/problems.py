@@ -22,7 +22,11 @@ NO_IMAGE = "no_image"
 NO_ROWS = (UNKNOWN_SCHEMA, TRUNCATE)
 """Problems of records that hold no row of the table; where they are not known to, the range is surveyed first."""
 PAUSING = (KEY_IS_FALLBACK, AMBIGUOUS_NULL, NO_IMAGE)
-"""Problems that stop the table; all others set the record aside."""
+"""Problems that stop the table."""
+READ_AGAIN = (PLACEHOLDER_FOUND, KEY_MAY_BE_MADE_UP)
+"""Problems that are none once the record is read in another way. They come before those that depend on its values."""
+NO_LETTERS = (*NO_ROWS, *PAUSING, *READ_AGAIN)
+"""All other problems set the record aside."""
 MALFORMED = "malformed payload"
 HALF_OF_A_PAIR = "a text holds half of a surrogate pair, which is no character"
 TOO_LARGE = "larger than limits.max_message_bytes"
@@ -59,9 +63,13 @@ def record_code(reason: str) -> Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """Records of one partition with one problem."""
+    """Records of one partition with one problem: their offsets in order, at least one."""
 
     partition: int
     problem: str
-    first_offset: int
-    count: int
+    offsets: tuple[int, ...]
+
+    @property
+    def first_offset(self) -> int:
+        """Where the first of them is."""
+        return self.offsets[0]

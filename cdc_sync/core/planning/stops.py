@@ -9,8 +9,16 @@ from cdc_sync.core.migration.capabilities import SchemaEvolution
 from cdc_sync.core.migration.operator_requests import Hold, rolled_back_text
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.offsets import OffsetRange, Place, narrowed
-from cdc_sync.core.model.positions import TableId
-from cdc_sync.core.planning.problems import AMBIGUOUS_NULL, KEY_IS_FALLBACK, NO_IMAGE, PAUSING, Trouble
+from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.planning.problems import (
+    AMBIGUOUS_NULL,
+    KEY_IS_FALLBACK,
+    NO_IMAGE,
+    NO_LETTERS,
+    PAUSING,
+    SKIPPED,
+    Trouble,
+)
 
 SKIPPABLE = frozenset(
     (Code.ROW_MISSING, Code.VALUE_UNKNOWN, Code.VALUE_UNSENT, Code.NULL, Code.NO_IMAGE, Code.KEY_MADE_UP)
@@ -117,16 +125,28 @@ def missing_row(ranges: Sequence[OffsetRange], at: Place | None = None) -> Pause
     )
 
 
-def too_many_letters(limit: int, ranges: Sequence[OffsetRange], letters: Sequence[Trouble]) -> Pause:
+def letters_in(ranges: Iterable[OffsetRange], troubles: Sequence[Trouble]) -> list[tuple[KafkaPosition, str]]:
+    """Return in order the records of ranges that become dead letters, each with its problem."""
+    return sorted(
+        (KafkaPosition(topic=item.topic, partition=item.partition, offset=offset), trouble.problem)
+        for item in ranges
+        for trouble in troubles
+        if trouble.partition == item.partition and trouble.problem not in NO_LETTERS
+        for offset in trouble.offsets
+        if item.start <= offset < item.end
+    )
+
+
+def too_many_letters(limit: int, letters: Sequence[tuple[KafkaPosition, str]]) -> Pause:
     """Say why a table stops before records of which more would become dead letters than may."""
-    first = min(letters, key=lambda trouble: (trouble.partition, trouble.first_offset))
+    place, problem = next((place, problem) for place, problem in letters if problem != SKIPPED)
     return Pause(
         code=Code.MANY_LETTERS,
         reason=f"more records could not be applied within an hour than limits.max_dead_letters_per_hour = {limit}; the "
-        f"first of those that come now: {first.problem}",
+        f"first of those that come now: {problem}",
         remedy="mend what is wrong with them, then `cdc-sync resume` the table; or raise the limit, and they become "
         "dead letters",
-        at=f"{ranges[0].topic}[{first.partition}]@{first.first_offset}",
+        at=str(place),
     )
 
 
