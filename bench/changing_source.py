@@ -19,6 +19,7 @@ from psycopg import sql
 
 _MOST_ROWS = 400
 _MOST_COLUMNS = 14
+_PATIENCE = 90.0
 _DEFAULTS = {
     "integer": "7",
     "bigint": "-9000000000",
@@ -125,6 +126,8 @@ class ChangingTable:
         self._keys: list[tuple[object, ...]] = []
         self._next_id = 1
         self._next_name = 1
+        self._dsn = dsn
+        self._before: list[Column] = []
         self._connection = psycopg.connect(dsn, autocommit=True)
         self._id = sql.Identifier(*name.split("."))
         definition = sql.SQL(", ").join(
@@ -149,11 +152,36 @@ class ChangingTable:
     def _run(self) -> None:
         try:
             while not self._stop_asked.wait(self._chance.uniform(0.01, 0.07)):
-                self._step()
+                try:
+                    self._step()
+                except psycopg.OperationalError:
+                    self._begin_again()
         except Exception as error:
             self.failure = error
         finally:
             self._connection.close()
+
+    def _begin_again(self) -> None:
+        """The database was away, and nobody knows whether it carried out the last statement: look what there is."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._connection.close()
+                self._connection = psycopg.connect(self._dsn, autocommit=True)
+                break
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+        there = self._connection.execute(
+            "select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = %s::regclass "
+            "and attnum > 0 and not attisdropped order by attnum",
+            [self._id.as_string(self._connection)],
+        ).fetchall()
+        if [tuple(row) for row in there] != [(column.name, _long(column.type)) for column in self._columns]:
+            self._columns = self._before
+        names = sql.SQL(", ").join(sql.Identifier(column.name) for column in self._columns[: self._key])
+        self._keys = self._connection.execute(sql.SQL("select {} from {}").format(names, self._id)).fetchall()
 
     def _step(self) -> None:
         if time.monotonic() > self._next_alter and self._seen(self._altered_at):
@@ -237,6 +265,7 @@ class ChangingTable:
         if len(self._columns) >= _MOST_COLUMNS:
             alters = [self._drop]
         kind, columns, statement = self._chance.choice(alters)()
+        self._before = self._columns
         with self._connection.transaction():
             self._connection.execute(sql.SQL("alter table {} ").format(self._id) + statement)
             self._columns = columns
@@ -289,6 +318,12 @@ class ChangingTable:
             return self._chance.choice(free)
         self._next_name += 1
         return f"c{self._next_name}"
+
+
+def _long(type_: str) -> str:
+    """Write a type as the catalogue does."""
+    whole = {"timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone"}
+    return whole.get(type_, type_.replace("varchar", "character varying"))
 
 
 def _equal(columns: Sequence[Column], between: str) -> sql.Composed:

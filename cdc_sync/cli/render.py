@@ -41,6 +41,8 @@ _WIDTH = 200
 """Columns of text that does not go to a terminal: enough that a line of a report stays one line."""
 _NAMED = 3
 """Tables that a line names."""
+_RETENTION_NEAR = 24 * 3600.0
+"""Seconds from which on it is said."""
 
 
 def show(value: object, *, as_json: bool, secrets: Collection[Secret] = ()) -> None:
@@ -201,6 +203,8 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
             code = f" ({line.code})" if line.code else ""
             remedy = f"; {line.remedy}" if line.remedy else ""
             yield f"{line.table} is {line.state}{code}{at}: {line.reason}{remedy}"
+        if line.retention_left_s is not None and line.retention_left_s < _RETENTION_NEAR:
+            yield f"{line.table}: {_retention(line.retention_left_s)}"
         for mark in line.needs_resync:
             yield f"{line.table}: {marked(mark)} needs resync since version {mark.version}: {mark.reason}"
         for warning in line.warnings:
@@ -211,6 +215,12 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     yield from map(dead_letter_text.counted, value.dead_letters)
     if value.kafka_problem is not None:
         yield f"Lag is unknown: {value.kafka_problem}"
+
+
+def _retention(left: float) -> str:
+    if not left:
+        return "the topic does not hold any more what comes next; see retention in `cdc-sync docs runbook`"
+    return f"its topic's retention takes what it has not read yet in {span(left)}; raise retention.ms until it has"
 
 
 def _job(job: JobLine) -> str:

@@ -104,6 +104,7 @@ class DeadLetters(Section):
 
     payload: Payload = "full"
     topic: Text | None = None
+    keep_for: Duration | None = None
 
 
 class Spark(Section):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +24,7 @@ from cdc_sync.storage.state import StateStore
 
 if TYPE_CHECKING:
     from cdc_sync.sources.kafka import KafkaClient
+    from cdc_sync.sources.records import Offsets, Place
 
 _PATIENCE = timedelta(seconds=3)
 """How long Kafka is waited for, once: the status must come when Kafka is the thing that is down.
@@ -38,12 +40,24 @@ class TableLine(TableStatus):
     Attributes:
         lag: in offsets; None if that is not known, or the table is not followed.
         behind_s: how many seconds at most the target is behind its source; None likewise.
+        retention_left_s: in how many seconds the topic's retention takes a record that the table has not read, 0 if it
+            has; None if there is none, or the topic keeps it, or that is not known. What `retention.bytes` takes
+            before is not foreseen.
         unfollowed: why the configuration does not follow the table any more, None if it does.
     """
 
     lag: int | None
     behind_s: float | None
+    retention_left_s: float | None
     unfollowed: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """What waits for a table: how many offsets, and how long the topic keeps the oldest of them."""
+
+    lag: int
+    retention_left: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +111,10 @@ def overview(config: Config, store: StateStore) -> Status:
     """Tell how every table stands; works without Kafka, only the lag is missing then."""
     statuses, leases = store.tables(), Leases(config.pipeline.root)
     unfollowed = {status.table: why_unfollowed(config, status) for status in statuses}
-    lags, problem = _lags(config, [status for status in statuses if unfollowed[status.table] is None])
+    waiting, problem = _waiting(config, [status for status in statuses if unfollowed[status.table] is None])
     return Status(
         pipeline=config.pipeline.name,
-        tables=tuple(_line(status, lags.get(status.table), unfollowed[status.table]) for status in statuses),
+        tables=tuple(_line(status, waiting.get(status.table), unfollowed[status.table]) for status in statuses),
         dead_letters=store.dead_letters.counts(),
         kafka_problem=problem,
         sources=_sources(config),
@@ -166,9 +180,13 @@ def why_unfollowed(config: Config, status: TableStatus) -> str | None:
     return None
 
 
-def _line(status: TableStatus, lag: int | None, unfollowed: str | None) -> TableLine:
+def _line(status: TableStatus, waiting: _Waiting | None, unfollowed: str | None) -> TableLine:
     known = {item.name: getattr(status, item.name) for item in fields(status)}
-    return TableLine(**known, lag=lag, behind_s=status.behind(lag, time.time()), unfollowed=unfollowed)
+    lag = None if waiting is None else waiting.lag
+    left = None if waiting is None or waiting.retention_left is None else waiting.retention_left.total_seconds()
+    return TableLine(
+        **known, lag=lag, behind_s=status.behind(lag, time.time()), retention_left_s=left, unfollowed=unfollowed
+    )
 
 
 def _client(config: Config, patience: timedelta = timedelta.max) -> KafkaClient:
@@ -178,20 +196,41 @@ def _client(config: Config, patience: timedelta = timedelta.max) -> KafkaClient:
     return KafkaClient(config.kafka.model_copy(update={"request_timeout": timeout}), attempts=1)
 
 
-def _lags(config: Config, statuses: Iterable[TableStatus]) -> tuple[dict[TableId, int], str | None]:
+def _waiting(config: Config, statuses: Sequence[TableStatus]) -> tuple[dict[TableId, _Waiting], str | None]:
     topics = {topic for status in statuses for topic in status.offsets}
     if not topics:
         return {}, None
-    from cdc_sync.sources.records import lag
+    from cdc_sync.sources.records import lag, unread
 
     try:
         kafka = _client(config, _PATIENCE)
         ends, beginnings = kafka.ends(topics), kafka.beginnings(topics)
+        # A topic that is gone has no end: nothing can be said about a table that reads it.
+        offsets = {status.table: status.offsets for status in statuses if set(status.offsets) <= set(ends)}
+        places = {table: unread(found, beginnings, ends) for table, found in offsets.items()}
     except CdcSyncError as error:
         return {}, str(error)
+    left: dict[Place, timedelta] = {}
+    with suppress(CdcSyncError):  # who may read a topic need not be allowed to ask for its settings
+        left = retention_left(kafka, {place for found in places.values() for place in found}, beginnings)
     return {
-        status.table: lag(status.offsets, beginnings, ends)
-        for status in statuses
-        # A topic that is gone has no end: nothing can be said about a table that reads it.
-        if set(status.offsets) <= set(ends)
+        table: _Waiting(
+            lag=lag(found, beginnings, ends),
+            retention_left=min((left[place] for place in places[table] if place in left), default=None),
+        )
+        for table, found in offsets.items()
     }, None
+
+
+def retention_left(kafka: KafkaClient, places: Collection[Place], beginnings: Offsets) -> dict[Place, timedelta]:
+    """Return how long the brokers keep records yet; those that are not there, or are kept for ever, are left out."""
+    kept = kafka.retention({topic for topic, _, _ in places}) if places else {}
+    there = [place for place in places if place[2] >= beginnings.get(place[0], {}).get(place[1], 0)]
+    kafka.fetch_ahead([place for place in there if kept[place[0]] is not None])
+    now, left = time.time(), dict.fromkeys(set(places) - set(there), timedelta(0))
+    for place in there:
+        age = kept[place[0]]
+        record = None if age is None else kafka.peek(*place)
+        if age is not None and record is not None and record.timestamp is not None:
+            left[place] = max(timedelta(0), timedelta(seconds=record.timestamp / 1000 - now) + age)
+    return left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
@@ -14,6 +15,7 @@ from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_
 from cdc_sync.core.debezium.schema_book import SchemaBook
 from cdc_sync.core.model.dead_letters import DeadLetter, headers_of, kept_of
 from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.problems import MALFORMED, NOT_READABLE, record_code
 from cdc_sync.errors import WireError
 from cdc_sync.runtime.context import Context
@@ -56,6 +58,19 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
             get_logger().warning(
                 "records set aside", topic=first.topic, count=len(kept), code=first.code.value, reason=first.reason
             )
+
+
+def let_go_of_old(context: Context) -> None:
+    """Let go of letters that are older than `dead_letters.keep_for`; it is in the log how many."""
+    keep_for = context.config.dead_letters.keep_for
+    if keep_for is None:
+        return
+    context.guard()
+    number = context.state.dead_letters.expire(
+        keep_for.total_seconds(), by="dead_letters.keep_for", at=utc(time.time())
+    )
+    if number:
+        get_logger().warning("dead letters let go of", count=number, why="older than dead_letters.keep_for")
 
 
 def _tell(context: Context, letters: Sequence[DeadLetter]) -> None:

@@ -32,6 +32,7 @@ from cdc_sync.runtime.between_batches import (
 )
 from cdc_sync.runtime.commands import Asked
 from cdc_sync.runtime.context import Context
+from cdc_sync.runtime.dead_letters import let_go_of_old
 from cdc_sync.runtime.executor import Executor
 from cdc_sync.runtime.maintenance import MaintenanceSchedule
 from cdc_sync.runtime.stream import TURN_SECONDS
@@ -95,11 +96,16 @@ class SyncJob:
                 self._batch_began, self._batch_ended = None, time.time()
             self.batches += 1
             if time.monotonic() - self._remembered > _REMEMBERED_SECONDS:
-                self.remember()
+                self.tidy()
 
     def pulse(self) -> Pulse:
         """Return what the job does now, for those who look at it from outside."""
         return Pulse(batches=self.batches, batch_began=self._batch_began, batch_ended=self._batch_ended)
+
+    def tidy(self) -> None:
+        """Do what is done once in a while, and at the end of a run."""
+        self.remember()
+        let_go_of_old(self._context)
 
     def remember(self) -> None:
         """Keep how far tables have come that nothing was written to, for who starts when that is gone from a topic."""

@@ -110,7 +110,7 @@ def _run_by(
         job.follow_partitionings()
         try:
             stream(job, context, once=once, stop=stop)
-            job.remember()
+            job.tidy()
         finally:
             context.catalogue.close()
         known = {table.table for table in job.tables.all()}

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -227,14 +228,23 @@ class KafkaClient:
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the brokers may remove records from the middle of a topic."""
+        return "compact" in self._settings_of([topic])[topic].get("cleanup.policy", "")
 
-        def ask() -> bool:
-            resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-            answers = answers_of(self._admin.describe_configs([resource], request_timeout=self._timeout))
-            policy = answers[resource]["cleanup.policy"].value if resource in answers else ""
-            return "compact" in str(policy)
+    def retention(self, topics: Collection[str]) -> Mapping[str, timedelta | None]:
+        """Return how long the brokers keep records of topics; None where they do as long as there is room."""
+        found = {name: int(settings.get("retention.ms", "-1")) for name, settings in self._settings_of(topics).items()}
+        return {name: None if kept < 0 else timedelta(milliseconds=kept) for name, kept in found.items()}
 
-        return self._brokers.asked(f"ask for the settings of {topic}", ask)
+    def _settings_of(self, topics: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        def ask() -> dict[str, dict[str, str]]:
+            resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in topics]
+            answers = answers_of(self._admin.describe_configs(resources, request_timeout=self._timeout))
+            return {
+                str(resource.name): {name: str(entry.value) for name, entry in answers.get(resource, {}).items()}
+                for resource in resources
+            }
+
+        return self._brokers.asked(f"ask for the settings of {', '.join(sorted(topics))}", ask)
 
     def _read(
         self,

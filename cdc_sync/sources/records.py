@@ -77,6 +77,19 @@ def near(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield start, last + 1
 
 
+def unread(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> list[Place]:
+    """Return the first record of each partition that a table has not read, where there is any.
+
+    The arguments are those of `lag`. It is below the partition's beginning where the topic does not hold it any more.
+    """
+    first = (
+        ((topic, partition, offsets[topic].get(partition, beginnings.get(topic, {}).get(partition, 0))), end)
+        for topic in offsets
+        for partition, end in ends.get(topic, {}).items()
+    )
+    return [place for place, end in first if place[2] < end]
+
+
 def lag(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> int:
     """Count the offsets between what a table has read and the ends of its topics.
 

@@ -134,6 +134,13 @@ class DeadLetters:
             for path in _written(self._partitions(topic)[topic, partition]):
                 self._forget(path, offsets)
 
+    def expire(self, seconds: float, *, by: str, at: str) -> int:
+        """Let go of letters that were written so long ago; return how many there were."""
+        ages = {path: age for root in (_FOLDER, _BEFORE) for path, age in self._files.ages(root).items()}
+        old = {letter.place for letter in self._read([path for path, age in ages.items() if age > seconds])}
+        self.settle(old, outcome="discarded", by=by, at=at, why=f"older than {by}")
+        return len(old)
+
     def refuse(self, why: Mapping[KafkaPosition, str]) -> None:
         """Keep why letters could not be applied."""
         for (topic, partition), offsets in _by_partition(why).items():

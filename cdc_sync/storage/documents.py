@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 import obstore
@@ -83,6 +84,12 @@ class Documents:
         except AlreadyExistsError:
             return False
         return True
+
+    def ages(self, folder: str) -> dict[str, float]:
+        """Return the files below a folder, ordered, and how many seconds ago each was written."""
+        found = self._asked(lambda: [item for chunk in obstore.list(self._store, prefix=folder) for item in chunk])
+        now = time.time()
+        return {item["path"]: now - item["last_modified"].timestamp() for item in sorted(found, key=itemgetter("path"))}
 
     def age(self, path: str) -> float | None:
         """Return how many seconds ago a file was written, None if it is not there."""

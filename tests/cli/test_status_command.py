@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Collection
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -19,7 +21,9 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import seconds_of, utc
 from cdc_sync.core.planning.resync import Mark
 from cdc_sync.core.planning.status import TableStatus
+from cdc_sync.operations.overview import retention_left
 from cdc_sync.runtime.lease import this_process
+from cdc_sync.sources.records import Record, unread
 from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
@@ -197,6 +201,7 @@ def test_machines_see_the_same(cdc_sync: CommandLine, config: Path) -> None:
         "evidence_gaps": [],
         "lag": None,
         "behind_s": None,
+        "retention_left_s": None,
         "unfollowed": None,
     }
     assert ran.json["dead_letters"] == [
@@ -295,3 +300,38 @@ def test_a_job_that_is_not_heard_of_any_more_is_dead_and_one_that_waits_stands_b
     assert (found["job"]["state"], found["job"]["lease"], found["job"]["batches"]) == ("dead", 42, 1200)
     assert 59 < found["job"]["silent_s"] < 90
     assert [item["host"] for item in found["standby"]] == ["web-2"]
+
+
+class _Brokers:
+    """Keep records of `short` for an hour and those of `long` for ever; each was written half an hour ago."""
+
+    def __init__(self) -> None:
+        self.written = time.time() - 1800
+
+    def retention(self, topics: Collection[str]) -> dict[str, timedelta | None]:
+        return {topic: timedelta(hours=1) if topic == "short" else None for topic in topics}
+
+    def fetch_ahead(self, places: Collection[tuple[str, int, int]]) -> None:
+        assert all(topic == "short" for topic, _, _ in places)
+
+    def peek(self, topic: str, partition: int, offset: int) -> Record | None:
+        if offset == 9:
+            return None  # compacted
+        at = int(self.written * 1000)
+        return Record(topic=topic, partition=partition, offset=offset, timestamp=at, key=None, value=None)
+
+
+def test_it_is_said_when_retention_takes_what_was_not_read() -> None:
+    places = [("short", 0, 5), ("short", 1, 2), ("short", 2, 9), ("long", 0, 5)]
+
+    left = retention_left(cast(Any, _Brokers()), places, {"short": {0: 5, 1: 3}})
+
+    assert {place: round(found.total_seconds(), -1) for place, found in left.items()} == {
+        ("short", 0, 5): 1800,
+        ("short", 1, 2): 0,
+    }
+
+
+def test_what_a_table_reads_next_is_known_of_each_partition() -> None:
+    ends = {"a": {0: 4, 1: 9, 2: 3}, "other": {0: 1}}
+    assert unread({"a": {0: 4, 1: 2}}, {"a": {2: 1}}, ends) == [("a", 1, 2), ("a", 2, 1)]

@@ -43,8 +43,7 @@ class Points:
         self._at: int | None = None
         self._how: How = "refused"
         self._dead = False
-        self._within = False
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     def arm(self, at: int | None = None, how: How = "refused") -> None:
         """Begin to count; what is passed as number `at` goes wrong."""
@@ -59,21 +58,18 @@ class Points:
         with self._lock:
             if self._dead:
                 raise Killed(name)
-            number = len(self.passed)
+            goes_wrong = len(self.passed) == self._at
             self.passed.append(name)
-            goes_wrong = number == self._at
-            if goes_wrong and self._how == "refused":
-                raise error(f"Cannot {name}: planted")
-            if goes_wrong and self._how == "killed before":
-                self._dead = True
-                raise Killed(name)
-            done = do()
-            if goes_wrong and self._how == "killed behind":
-                self._dead = True
-                raise Killed(name)
-            if goes_wrong:
-                raise error(f"Cannot {name}: its reply was planted to be lost")
-            return done
+            self._dead = goes_wrong and self._how == "killed before"
+        if goes_wrong and self._how == "refused":
+            raise error(f"Cannot {name}: planted")
+        if self._dead:
+            raise Killed(name)
+        done = do()
+        if goes_wrong:
+            self._dead = self._how == "killed behind"
+            raise Killed(name) if self._dead else error(f"Cannot {name}: its reply was planted to be lost")
+        return done
 
 
 def set_points(patch: pytest.MonkeyPatch, points: Points, target: type[Any]) -> None:

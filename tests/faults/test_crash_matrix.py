@@ -257,12 +257,18 @@ def points() -> Points:
     return Points()
 
 
-def _cases(passed: Sequence[str]) -> Iterator[tuple[int, How, bool]]:
-    """Every place, way and whether it happens twice; where only something is asked, being killed is no other case."""
+def cases_of(passed: Sequence[str]) -> Iterator[tuple[int, How, bool]]:
+    """Return every place, each way, and in one of the ways that it happens twice.
+
+    Where only something is asked, and asked once more, being killed or asked later is no other case.
+    """
+    twice = itertools.cycle(HOW)
     for at, name in enumerate(passed):
-        for how, twice in itertools.product(HOW, (False, True)):
-            if name != ASKS or (how, twice) == ("refused", False):
-                yield at, how, twice
+        if name != ASKS:
+            yield from ((at, how, False) for how in HOW)
+            yield at, next(twice), True
+        elif at == 0 or passed[at - 1] != ASKS:
+            yield at, "refused", False
 
 
 @pytest.mark.iceberg
@@ -282,7 +288,7 @@ def test_whatever_goes_wrong_it_ends_the_same(
     assert whole.rows == whole.expected
     passed = list(points.passed)
     failed = []
-    for at, how, twice in _cases(passed):
+    for at, how, twice in cases_of(passed):
         found = cases.run(scenario, at, how, twice=twice)
         if found != whole:
             failed.append(f"{how}{' twice' if twice else ''} at number {at}, {passed[at]}: {found}")

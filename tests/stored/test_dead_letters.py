@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import replace
 from itertools import pairwise
@@ -208,6 +209,22 @@ def test_runs_hold_what_they_were_made_of(offsets: set[int]) -> None:
 )
 def test_each_reason_has_its_code(reason: str, code: Code) -> None:
     assert record_code(reason) is code
+
+
+def test_old_ones_are_let_go_of_with_a_trace(kept: DeadLetters, tmp_path: Path) -> None:
+    kept.add((letter(4), letter(7)))
+    kept.add((letter(2, partition=1),))
+    written = time.time() - 3600
+    os.utime(tmp_path / FOLDER / "4.jsonl", (written, written))
+
+    assert kept.expire(1800, by="dead_letters.keep_for", at="2026-01-02T03:04:05Z") == 2
+    assert kept.expire(1800, by="dead_letters.keep_for", at="2026-01-02T03:04:05Z") == 0
+
+    assert [found.place.partition for found in kept.letters()] == [1]
+    assert number(kept) == 1
+    (trace,) = (tmp_path / FOLDER / "settled").iterdir()
+    assert json.loads(trace.read_text())["why"] == "older than dead_letters.keep_for"
+    assert not (tmp_path / FOLDER / "4.jsonl").exists()
 
 
 def test_headers_are_those_of_kafka_connect() -> None:
