@@ -170,6 +170,8 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     yield "job: " + ("none has run yet" if value.job is None else _job(value.job))
     if value.job is not None and value.job.state == "running" and value.job.refused is not None:
         yield f"configuration: the last edit is refused, and the one before goes on: {value.job.refused}"
+    if value.job is not None and value.job.state == "running":
+        yield from (f"topic {topic} cannot be read: {why}" for topic, why in value.job.unread.items())
     for waiting in value.standby:
         yield f"standby: {waiting.host} (pid {waiting.pid}) since {waiting.started}"
     if not value.tables:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -72,6 +72,7 @@ class JobLine:
         silent_s: how long ago that was.
         batch_s: how long the batch runs that it is in; None between two.
         refused: why the last edit of the configuration was not taken up; None if it was.
+        unread: topics that cannot be read and of which no table is known that could say so, and why not.
     """
 
     state: JobState | Literal["standby"]
@@ -85,6 +86,7 @@ class JobLine:
     batches: int
     batch_s: float | None
     refused: str | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,7 @@ def _line_of(seen: Lease, age: float, state: JobState | Literal["standby"]) -> J
         silent_s=round(max(age, 0.0), 1),
         batches=seen.pulse.batches,
         refused=seen.pulse.refused,
+        unread=seen.pulse.unread,
         batch_s=None if began is None or state != "running" else round(max(now - began, 0.0), 1),
     )
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
+from itertools import islice
 
 from pyspark import inheritable_thread_target
 from structlog import get_logger
@@ -42,6 +43,8 @@ from cdc_sync.sources.records import Offsets
 from cdc_sync.spark.session import activate
 
 _REMEMBERED_SECONDS = 600.0
+_UNREAD = 20
+"""Topics that a pulse names."""
 """Well below what any topic keeps its records for."""
 
 
@@ -100,7 +103,16 @@ class SyncJob:
 
     def pulse(self) -> Pulse:
         """Return what the job does now, for those who look at it from outside."""
-        return Pulse(batches=self.batches, batch_began=self._batch_began, batch_ended=self._batch_ended)
+        unread = dict(islice(self.unread().items(), _UNREAD))
+        return Pulse(batches=self.batches, batch_began=self._batch_began, batch_ended=self._batch_ended, unread=unread)
+
+    def unread(self) -> Mapping[str, str]:
+        """Return topics that cannot be read and of which no table is known that could say so, and why not."""
+        return {
+            topic: sync.waiting
+            for topic, sync in sorted(self._topics.copy().items())
+            if sync.waiting is not None and not self.tables.of(topic)
+        }
 
     def tidy(self) -> None:
         """Do what is done once in a while, and at the end of a run."""

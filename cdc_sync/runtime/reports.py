@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
@@ -97,21 +97,24 @@ class RunReport:
         batches: micro-batches processed.
         tables: the status at the end of every table that the configuration wants.
         other_records: records that carry no rows, by kind.
+        unread: topics that could not be read and of which no table is known, and why not.
         problem: why nothing at all was read; None if anything could be.
     """
 
     batches: int
     tables: tuple[TableStatus, ...]
     other_records: Mapping[str, int]
+    unread: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
 
     @property
     def exit_code(self) -> int:
-        """5 if a table waits for somebody's decision, 4 if one failed or waits, or no topic was there, else 0."""
+        """5 if a table waits for somebody's decision, 4 if one failed or waits, or a topic was not read, else 0."""
         states = {status.state for status in self.tables}
         if "paused" in states:
             return RefusedError.exit_code
-        return TransientError.exit_code if states & {"failing", "waiting"} or self.problem is not None else 0
+        is_behind = states & {"failing", "waiting"} or self.unread or self.problem is not None
+        return TransientError.exit_code if is_behind else 0
 
 
 def _table_changes(version: Version) -> tuple[Phrase, ...]:

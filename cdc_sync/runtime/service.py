@@ -118,6 +118,7 @@ def _run_by(
             batches=job.batches,
             tables=tuple(status for status in context.state.tables() if status.table in known),
             other_records=job.other_records(),
+            unread=job.unread(),
             problem=config.kafka.why_nothing_is_read(kafka.topics()) if once else None,
         )
     finally:

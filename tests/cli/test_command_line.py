@@ -153,10 +153,8 @@ def test_validate_refuses_settings_that_the_client_would_refuse(
 def test_a_report_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     output.show(RunReport(batches=1, tables=(), other_records={"shop.public.up_long": 2}), as_json=False)
 
-    assert (
-        capsys.readouterr().out
-        == "batches        1\ntables         -\nother_records:\n  shop.public.up_long  2\nproblem        -\n"
-    )
+    lines = ("batches        1", "tables         -", "other_records:", "  shop.public.up_long  2", "unread         -")
+    assert capsys.readouterr().out == "\n".join((*lines, "problem        -", ""))
 
 
 def test_validate_warns(cdc_sync: CommandLine, config: Path) -> None:
@@ -307,6 +305,7 @@ def test_the_worst_table_decides_how_a_run_to_the_end_ends(states: tuple[StateNa
 
 def test_a_run_that_had_no_topic_to_read_is_not_done() -> None:
     assert RunReport(batches=0, tables=(), other_records={}, problem="no topic is read").exit_code == 4
+    assert RunReport(batches=0, tables=(), other_records={}, unread={"shop.orders": "no right"}).exit_code == 4
 
 
 def test_replay_gives_its_options(cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

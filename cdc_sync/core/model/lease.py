@@ -10,7 +10,8 @@ long it could not renew it. The holder stops first: `FENCE` and one commit are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 BEAT = 5.0
@@ -48,12 +49,14 @@ class Pulse:
         batch_began: the one that runs; None between two.
         batch_ended: the last one.
         refused: why the last edit of the configuration was not taken up, None if it was.
+        unread: topics that cannot be read and of which no table is known that could say so; why not.
     """
 
     batches: int = 0
     batch_began: float | None = None
     batch_ended: float | None = None
     refused: str | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
