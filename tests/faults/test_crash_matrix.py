@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -271,27 +271,47 @@ def cases_of(passed: Sequence[str]) -> Iterator[tuple[int, How, bool]]:
             yield at, "refused", False
 
 
-@pytest.mark.iceberg
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_whatever_goes_wrong_it_ends_the_same(
-    scenario: str,
+class Matrix(Protocol):
+    """Tries a scenario in every case."""
+
+    def __call__(self, format_: str, scenario: str, chosen: Callable[[str], bool] = ...) -> None: ...
+
+
+@pytest.fixture
+def matrix(
     pipeline: NewPipeline,
     produce: Produce,
     points: Points,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     record_property: Callable[[str, object], None],
-) -> None:
-    set_points(monkeypatch, points, IcebergTarget)
-    cases = Cases(pipeline, produce, points, "iceberg", tmp_path)
-    whole = cases.run(scenario)
-    assert whole.rows == whole.expected
-    passed = list(points.passed)
-    failed = []
-    for at, how, twice in cases_of(passed):
-        found = cases.run(scenario, at, how, twice=twice)
-        if found != whole:
-            failed.append(f"{how}{' twice' if twice else ''} at number {at}, {passed[at]}: {found}")
-    assert not failed, "\n".join(failed)
-    record_property("places", passed)
-    record_property("cases", cases.number - 1)
+) -> Matrix:
+    def tried(format_: str, scenario: str, chosen: Callable[[str], bool] = lambda _: True) -> None:
+        set_points(monkeypatch, points, _TARGETS[format_])
+        cases = Cases(pipeline, produce, points, format_, tmp_path)
+        whole = cases.run(scenario)
+        assert whole.rows == whole.expected
+        passed = list(points.passed)
+        failed = []
+        for at, how, twice in cases_of(passed):
+            if chosen(passed[at]) and (found := cases.run(scenario, at, how, twice=twice)) != whole:
+                failed.append(f"{how}{' twice' if twice else ''} at number {at}, {passed[at]}: {found}")
+        record_property("places", passed)
+        record_property("cases", cases.number - 1)
+        assert not failed, "\n".join(failed)
+
+    return tried
+
+
+@pytest.mark.iceberg
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_whatever_goes_wrong_it_ends_the_same(scenario: str, matrix: Matrix) -> None:
+    matrix("iceberg", scenario)
+
+
+@pytest.mark.parametrize("scenario", ["rows", "metadata", "rewrite", "truncate"])
+@pytest.mark.parametrize(
+    "format_", [pytest.param(it, marks=getattr(pytest.mark, it)) for it in _TARGETS if it != "iceberg"]
+)
+def test_whatever_goes_wrong_with_a_commit_of_another_format(format_: str, scenario: str, matrix: Matrix) -> None:
+    matrix(format_, scenario, lambda name: name.endswith(" target"))
