@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(7200)]
 
 _ASKED = os.environ.get("CDC_SYNC_SPLITS")
-_EXAMPLES = int(_ASKED or 2)
+_EXAMPLES = int(_ASKED or 1)
 
 # A batch of 250 columns is compiled for seconds; the few examples of every run do without.
 _DEAR = ("inv.wide",)
