@@ -149,7 +149,7 @@ def _run(folder: Path, servers: str, edits: int, every: float) -> tuple[dict[str
         path.write_text(_SAID.format(folder=folder, servers=servers, **{**_USUAL, **said}))
 
     edit()
-    job = JobProcess(path)
+    job = JobProcess(path, "--json")
     with Load(servers) as load:
         time.sleep(1)
         job.start()
@@ -207,7 +207,7 @@ def _commits(job: JobProcess) -> dict[str, list[tuple[float, float]]]:
     for line in job.lines():
         if '"batch written"' in line:
             said = json.loads(line)
-            at = datetime.fromisoformat(said["timestamp"]).timestamp()
+            at = datetime.fromisoformat(said["time"]).timestamp()
             found.setdefault(said["table"], []).append((at, float(said["seconds"])))
     return found
 

@@ -14,7 +14,9 @@ from cdc_sync.core.migration.routes import Route, check_routes
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.limits import Window, too_many_tables
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.table.status import status as status_of
 from cdc_sync.errors import RefusedError, TransientError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
@@ -59,8 +61,8 @@ class Tables:
                 continue
             if found.state.progress is not None:
                 self._topics_of(table, found.state.progress.offsets)
-            if status is not None and status.state == "failing":
-                found.report()  # how another process failed says nothing about this one
+            if status is not None and (status.state == "failing" or _is_outdated(status, found)):
+                found.report()  # how another process failed, or where it ended, says nothing about this one
 
     def add(self, table: TableId, *, topics: Sequence[str]) -> TableActor | None:
         """Return the table's sync, made if it is new; None if no rule wants the table."""
@@ -144,3 +146,14 @@ class Tables:
         clashes = check_routes([*routes, wanted])
         reason = next((str(clash) for clash in clashes if clash.refused == wanted.table), None)
         return None if reason is None else Pause(code=Code.CLASH, reason=reason, remedy=_ONE_TARGET_EACH)
+
+
+def _is_outdated(written: TableStatus, table: TableActor) -> bool:
+    """Whether a process ended between a commit and the status that tells of it."""
+    now = status_of(table.state, table.coverage)
+    further = (
+        offset > written.offsets.get(topic, {}).get(partition, 0)
+        for topic, partitions in now.offsets.items()
+        for partition, offset in partitions.items()
+    )
+    return written.state == "running" and ((now.version or 0) > (written.version or 0) or any(further))

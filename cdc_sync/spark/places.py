@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from cdc_sync.spark.columns import OFFSET, PARTITION
 
-_PLACES = StructType([StructField(PARTITION, IntegerType()), StructField(OFFSET, LongType())])
+_PLACES = f"array<struct<{PARTITION}: int, {OFFSET}: bigint>>"
 
 
 def left_out(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
@@ -24,5 +24,7 @@ def at_places(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFra
 
 
 def _beside(events: DataFrame, places: Collection[tuple[int, int]], how: str) -> DataFrame:
-    frame = events.sparkSession.createDataFrame(sorted(places), _PLACES)
+    # As one text: `createDataFrame` has a worker of Python read them, and a literal for each is planned for seconds.
+    text = json.dumps([{PARTITION: partition, OFFSET: offset} for partition, offset in sorted(places)])
+    frame = events.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), _PLACES)))
     return events.join(F.broadcast(frame), [PARTITION, OFFSET], how)

@@ -17,10 +17,12 @@ class JobProcess:
 
     Args:
         config: the file; the log lies beside it.
+        options: further ones of the command.
     """
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, *options: str) -> None:
         self._config = config
+        self._options = options
         self._log = config.with_name("job.log")
         self._process: ServerProcess | None = None
         self._begins = 0
@@ -28,7 +30,7 @@ class JobProcess:
     def start(self) -> None:
         """Start it in a process group of its own."""
         self._begins = self._log.stat().st_size if self._log.exists() else 0
-        command = [sys.executable, "-m", "cdc_sync", "run", str(self._config)]
+        command = [sys.executable, "-m", "cdc_sync", "run", str(self._config), *self._options]
         self._process = ServerProcess("the job", command, log=self._log, cwd=_ROOT)
 
     def lines(self) -> list[str]:
