@@ -63,7 +63,7 @@ _GOOD: tuple[dict[str, str], ...] = (
     {"more": "dead_letters: {payload: masked}"},
 )
 _BAD: tuple[dict[str, str], ...] = (
-    {"tables": "0-"},
+    {"tables": "9-0"},
     {"out_of_range": "whatever"},
     {"warehouse": "elsewhere"},
     {"more": "limts: {}"},
