@@ -156,4 +156,4 @@ def _is_outdated(written: TableStatus, table: TableActor) -> bool:
         for topic, partitions in now.offsets.items()
         for partition, offset in partitions.items()
     )
-    return written.state == "running" and ((now.version or 0) > (written.version or 0) or any(further))
+    return (now.version or 0) > (written.version or 0) or any(further)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdc_sync.core.migration.operator_requests import Hold, Skip
+from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import KafkaPosition, TableId
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.planning.stops import Pause
 from cdc_sync.core.table.questions import RoomFor
 from cdc_sync.core.table.seen import Seen
@@ -181,3 +185,17 @@ def test_a_record_that_is_skipped_is_known_to_a_table_that_goes_on_and_once_only
     bad.stop(UNSURE)
     job.catch_up()
     assert states(pipeline)["bad"] == "paused", "the word was heard"
+
+
+@pytest.mark.parametrize("state", ["running", "paused"])
+def test_a_status_of_before_the_last_commit_tells_of_it_when_the_job_starts_again(
+    pipeline: Pipeline, state: Any
+) -> None:
+    store = pipeline.context.state
+    store.save(TableStatus(table=GOOD, target="public.good", state=state, version=1, offsets={"t": {0: 5}}))
+    pipeline.target.states["good"] = TargetState(version=1, progress=Progress(version=1, offsets={"t": {0: 9}}))
+
+    SyncJob(pipeline.context).tables.restore()
+
+    told = pipeline.status(GOOD)
+    assert (told.state, told.offsets) == ("running", {"t": {0: 9}})
