@@ -67,6 +67,12 @@ class Source:
         producer.flush()
         self._sent = len(self.table.records)
 
+    def forget(self) -> None:
+        """Keep neither what was sent nor what the table holds; a long run would fill the memory with them."""
+        self.table.records.clear()
+        self.table.rows.clear()
+        self._sent = 0
+
     def _add(self) -> None:
         self.table.add_column(column(f"n{self._changes}", INT32))
 

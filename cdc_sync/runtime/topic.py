@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from structlog import get_logger
 
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed
+from cdc_sync.core.model.offsets import Ends, OffsetRange, narrowed, within_bytes
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.stops import Pause
@@ -29,6 +30,10 @@ _SHARED = Pause(
 )
 
 
+_LONG, _SAMPLES, _SIZES_SECONDS = 2_000, 5, 60.0
+"""From so many offsets on more than one record tells how large they are; how many do, and for how long it counts."""
+
+
 class TopicSync:
     """Brings the tables of one topic to given offsets. One thread at a time."""
 
@@ -39,6 +44,8 @@ class TopicSync:
         # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
+        self._sizes: dict[int, tuple[float | None, float]] = {}
+        """How large a partition's records are, in bytes, and until when that is taken for true."""
         self._others = OtherRecords(context, topic)
         self.waiting: str | None = None
         """Why the topic stands although no table of it is paused; it is tried again. None if it does not."""
@@ -152,7 +159,26 @@ class TopicSync:
             if start < end:
                 end = min(end, start + limit)
                 found.append(OffsetRange(topic=self._topic, partition=partition, start=start, end=end))
-        return tuple(found)
+        return within_bytes(found, self._record_bytes(found), self._context.config.job.max_bytes_per_batch)
+
+    def _record_bytes(self, ranges: Iterable[OffsetRange]) -> Mapping[int, float]:
+        """Return how large records are in ranges that may be too large, by partition.
+
+        Of a long one some records tell, once in a while; of a short one the last, which is looked at anyway.
+        """
+        config, kafka, now = self._context.config, self._context.kafka, time.monotonic()
+        found: dict[int, float] = {}
+        for item in ranges:
+            if item.size * config.limits.max_message_bytes <= config.job.max_bytes_per_batch:
+                continue
+            size, until = self._sizes.get(item.partition, (None, now)) if item.size > _LONG else (None, now)
+            if until <= now:
+                size = kafka.record_bytes(item, _SAMPLES if item.size > _LONG else 1)
+                if item.size > _LONG:
+                    self._sizes[item.partition] = size, now + _SIZES_SECONDS
+            if size is not None:
+                found[item.partition] = size
+        return found
 
     def _with_awaited(self, ends: Ends, active: Sequence[TableActor]) -> Mapping[int, int]:
         found = {partition: end for (topic, partition), end in ends.items() if topic == self._topic}

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from statistics import mean
 from typing import Any
 
 from confluent_kafka import (
@@ -26,6 +27,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from cdc_sync.config.sources import Kafka
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.sources.brokers import CLIENT_LOG, Brokers, RetryError
 from cdc_sync.sources.records import Offsets, Place, Record, Sent, answers_of, near, record_of
 
@@ -166,6 +168,16 @@ class KafkaClient:
                         found[record.topic, record.partition, record.offset] = record
                         size += len(record.value or b"")
         self._ahead = found
+
+    def record_bytes(self, item: OffsetRange, samples: int) -> float | None:
+        """Return how large records of a range are: the mean of some, None if there are none where it was looked.
+
+        Args:
+            samples: how many to look at, the last one among them.
+        """
+        offsets = sorted({item.end - 1 - item.size * number // samples for number in range(samples)})
+        found = [record for offset in offsets if (record := self.peek(item.topic, item.partition, offset))]
+        return mean(len(record.key or b"") + len(record.value or b"") for record in found) if found else None
 
     def read(self, topic: str, partition: int, start: int, end: int) -> tuple[Record, ...]:
         """Return the records of a range that are there, in order; meant for topics of few and small records."""

@@ -14,6 +14,7 @@ import structlog
 from confluent_kafka import Producer
 
 from cdc_sync.config import Kafka
+from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.errors import ConfigError, KafkaUnavailable
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.records import Sent, lag, near
@@ -169,6 +170,13 @@ def test_what_lies_between_large_records_is_not_read(servers: str, monkeypatch: 
     client = KafkaClient(settings(servers))
 
     assert [record.offset for record in client.pick("shop.inv.orders", 0, [0, 1, 2])] == [0, 1, 2]
+
+
+def test_some_records_tell_how_large_all_are(servers: str) -> None:
+    client = KafkaClient(settings(servers))
+    whole = OffsetRange(topic="shop.inv.orders", partition=0, start=0, end=3)
+    assert client.record_bytes(whole, 5) == client.record_bytes(whole, 1) == 3
+    assert client.record_bytes(OffsetRange(topic="shop.inv.orders", partition=0, start=7, end=9), 2) is None
 
 
 def test_records_are_written_with_their_headers(servers: str) -> None:

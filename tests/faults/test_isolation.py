@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -25,7 +26,7 @@ from cdc_sync.runtime.tables import Tables
 from cdc_sync.runtime.topic import TopicSync
 from cdc_sync.spark.observe import Survey
 from cdc_sync.storage.state import StateStore
-from tests.faults.edges import Pipeline
+from tests.faults.edges import Kafka, Pipeline
 from tests.history.versions import ORDERS, versions
 
 GOOD, BAD = (TableId(database="shop", schema="public", table=name) for name in ("good", "bad"))
@@ -301,3 +302,28 @@ def test_a_job_that_is_to_stop_begins_no_other_table_and_no_other_step(pipeline:
     TopicSync(context, tables, "t").advance({("t", 0): 5})
 
     assert stands(table) == (None, None), "it is as far as it was"
+
+
+def test_a_backlog_of_large_records_is_read_in_parts(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[int] = []
+    asked: list[int] = []
+
+    class Large(Kafka):
+        def record_bytes(self, item: OffsetRange, samples: int) -> float:
+            asked.append(samples)
+            return 4 * 1024 * 1024
+
+    def look(_: object, step: Sequence[OffsetRange], *__: object) -> Survey:
+        steps.append(sum(item.size for item in step))
+        return Survey(stretches=(), others=())
+
+    monkeypatch.setattr(TopicSync, "_survey", look)
+    context = replace(pipeline.context, kafka=cast(Any, Large()))
+    tables = Tables(context)
+    tables.add(GOOD, topics=("t",))
+
+    TopicSync(context, tables, "t").advance({("t", 0): 5_000})
+
+    # max_bytes_per_batch is 2 GiB. Of what is long some records tell, once; of the rest the last.
+    assert steps == [512] * 9 + [392]
+    assert asked == [5, 1, 1, 1, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc_sync.core.model.offsets import OffsetRange, Place, first_half, places_in
+from cdc_sync.core.model.offsets import OffsetRange, Place, first_half, places_in, within_bytes
 from cdc_sync.core.model.positions import KafkaPosition
 
 RANGES = st.lists(st.integers(min_value=1, max_value=30), min_size=1, max_size=4).map(
@@ -47,3 +47,10 @@ def test_places_in_ranges_are_those_of_their_topic_and_partition() -> None:
     ]
 
     assert places_in(records, ranges) == {Place(partition=0, offset=3), Place(partition=1, offset=8)}
+
+
+def test_ranges_hold_about_so_many_bytes_together() -> None:
+    ranges = [OffsetRange(topic="t", partition=number, start=10, end=110) for number in range(4)]
+    found = within_bytes(ranges, {0: 100.0, 1: 1.0, 2: 1e12}, 4_000)
+    assert [item.end - item.start for item in found] == [10, 100, 1, 100], "of the last nothing is known"
+    assert within_bytes([], {0: 1.0}, 4_000) == ()

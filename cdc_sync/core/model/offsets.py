@@ -58,6 +58,25 @@ def narrowed(
     return tuple(item for item in found if item.size)
 
 
+def within_bytes(
+    ranges: Sequence[OffsetRange], record_bytes: Mapping[int, float], most: int
+) -> tuple[OffsetRange, ...]:
+    """Return the beginnings of ranges of one topic that hold about so many bytes together, one record each at least.
+
+    Args:
+        ranges: not empty each.
+        record_bytes: by partition, how large a record is; ranges of partitions that are not named stay whole.
+        most: bytes; each range has an equal share.
+    """
+    share = most / max(1, len(ranges))
+    ends = {
+        (item.topic, item.partition): item.start + max(1, int(share / max(1.0, record_bytes[item.partition])))
+        for item in ranges
+        if item.partition in record_bytes
+    }
+    return narrowed(ranges, ends=ends)
+
+
 def first_half(ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return the first half of ranges, as many offsets as are in the other or one less; nothing of a single one."""
     left, ends = sum(item.size for item in ranges) // 2, {}
