@@ -167,7 +167,8 @@ def _validation(value: Validation) -> Iterator[str]:
 
 
 def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]:
-    yield "job: " + ("none has run yet" if value.job is None else _job(value.job))
+    written = max((line.written_at for line in value.tables if line.written_at is not None), default=None)
+    yield "job: " + ("none has run yet" if value.job is None else _job(value.job, written))
     if value.job is not None and value.job.state == "running" and value.job.refused is not None:
         yield f"configuration: the last edit is refused, and the one before goes on: {value.job.refused}"
     if value.job is not None and value.job.state == "running":
@@ -225,12 +226,13 @@ def _retention(left: float) -> str:
     return f"its topic's retention takes what it has not read yet in {span(left)}; raise retention.ms until it has"
 
 
-def _job(job: JobLine) -> str:
+def _job(job: JobLine, written: str | None) -> str:
     where, batches = f"{job.host} (pid {job.pid})", f"{job.batches:,} batch{'es' if job.batches != 1 else ''}"
     match job.state:
         case "running":
             now = "" if job.batch_s is None else f", in one for {span(job.batch_s)}"
-            return f"running on {where} since {job.started}, {batches}{now}, heard of {span(job.silent_s)} ago"
+            ago = "" if written is None else f", last commit {span(max(0.0, time.time() - seconds_of(written)))} ago"
+            return f"running on {where} since {job.started}, {batches}{now}{ago}, heard of {span(job.silent_s)} ago"
         case "dead":
             return (
                 f"dead since {job.heard}: the one on {where} ended without a word or cannot reach the store; {batches}"
