@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Progress, parse_progress
 from cdc_sync.errors import TargetError
 
@@ -21,6 +22,7 @@ markers = st.builds(
     topic_ids=st.dictionaries(_topics, st.text(max_size=22), max_size=3),
     high_water=_places,
     whole=st.frozensets(_topics, max_size=3),
+    redriven=st.dictionaries(_topics, st.dictionaries(st.integers(0, 99), st.just(((0, 2), (5, 6))), max_size=2)),
 )
 
 
@@ -103,3 +105,13 @@ def test_the_marker_of_a_shared_table_holds_one_for_each_source_table() -> None:
 
     assert parse_progress(marker.to_text()) == marker
     assert '"format":3' in marker.to_text(), "a program that takes all rows for its own must not go on"
+
+
+def test_it_says_which_dead_letters_were_applied() -> None:
+    places = [KafkaPosition(topic="t", partition=1, offset=offset) for offset in (3, 4, 9)]
+    marker = MARKER.with_redriven(places[:1]).with_redriven(places[1:])
+    assert marker.redriven == {"t": {1: ((3, 5), (9, 10))}}
+    assert all(marker.has_redriven(place) for place in places)
+    assert not marker.has_redriven(replace(places[0], offset=5))
+    assert not marker.has_redriven(replace(places[0], partition=0))
+    assert "redriven" not in MARKER.to_text()

@@ -182,9 +182,13 @@ def follow_redrive(table: TableActor, asked: Redrive) -> None:
     table.reload_after_failure()
     store = table.context.state
     found = redrive(table.context, table.state, asked.places)
+    if found.progress is not None:
+        table.become(replace(table.state, progress=found.progress))
     store.dead_letters.settle(found.applied, outcome="redriven", by=asked.by, at=asked.at, why="redriven")
     store.dead_letters.refuse(found.refused)
     store.has_redriven(asked)
+    if found.progress is not None:  # what is written down need not stand in each commit from here on
+        table.become(replace(table.state, progress=replace(found.progress, redriven={})))
     counted = {"applied": len(found.applied), "refused": len(found.refused)}
     get_logger().info("dead letters redriven", table=str(table.table), by=asked.by, **counted)
 

@@ -1,9 +1,12 @@
 """Dead letters applied after all, in the order of the source: no older event comes over a newer one.
 
-The rows that they are of are read again, from the first letter up to what the target holds, with today's converters and
-policies, and folded as any batch is; the result is merged in one commit, whose progress stays as it is. So a later
-event of a row wins, a row that was deleted later stays deleted, and a value that later events left out is the letter's.
-Done twice it ends the same, so a job that dies on the way does it again.
+Where rows have a key, those that letters are of are read again, from the first letter up to what the target holds,
+with today's converters and policies, and folded as any batch is; the result is merged in one commit, whose progress
+stays as it is. So a later event of a row wins, a row that was deleted later stays deleted, and a value that later
+events left out is the letter's. Done twice it ends the same, so a job that dies on the way does it again.
+
+Rows without a key are copies that events add and take away, in any order; those of a changelog each stand alone. There
+the letters alone are written, and the commit itself says which (`Progress.redriven`): done twice they were there twice.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from cdc_sync.spark.columns import OFFSET, PARTITION, PROBLEM, value_column
 from cdc_sync.spark.places import at_places, left_out
 
 _NOT_NOW = "the table has a change that is not carried out yet; once it runs again, redrive anew"
-_NO_KEY = "rows of the table are not found by a key, so an older event cannot be put in its order"
+_PASSED_OVER = (
+    "the table has no key, and policy.missing_rows is insert: a later delete of the row may have been passed over"
+)
 _SPREAD = "the table's key is declared, and its topic has several partitions: newer events of a row may be in another"
 _ELSEWHERE = "the table has read nothing of this topic"
 _AHEAD = "the table has not come to it yet"
@@ -48,10 +53,12 @@ class Redriven:
     Attributes:
         applied: those that the target holds now; where a newer event of the row is there, that one.
         refused: why others cannot be.
+        progress: the target's marker behind that; None if the table has none.
     """
 
     applied: tuple[KafkaPosition, ...] = ()
     refused: dict[KafkaPosition, str] = field(default_factory=dict)
+    progress: Progress | None = None
 
 
 def redrive(context: Context, state: TableState, letters: Collection[KafkaPosition]) -> Redriven:
@@ -71,7 +78,8 @@ def redrive(context: Context, state: TableState, letters: Collection[KafkaPositi
         found = _redrive_of(context, state, topic, mine)
         applied += found.applied
         refused |= found.refused
-    return Redriven(applied=tuple(applied), refused=refused)
+        state = replace(state, progress=found.progress or state.progress)
+    return Redriven(applied=tuple(applied), refused=refused, progress=state.progress)
 
 
 def _redrive_of(context: Context, state: TableState, topic: str, letters: Sequence[KafkaPosition]) -> Redriven:
@@ -85,7 +93,8 @@ def _redrive_of(context: Context, state: TableState, topic: str, letters: Sequen
     refused = {
         place: why for place in letters if (why := _why_not_at(progress, place, beginnings.get(place.partition)))
     }
-    left = [place for place in letters if place not in refused]
+    done = tuple(place for place in letters if progress.has_redriven(place))
+    left = [place for place in letters if place not in refused and place not in done]
     starts: dict[int, int] = {}
     for place in left:
         starts[place.partition] = min(place.offset, starts.get(place.partition, place.offset))
@@ -96,8 +105,9 @@ def _redrive_of(context: Context, state: TableState, topic: str, letters: Sequen
     seen = schemas_again(context, state.table, ranges) if ranges else ((), ())
     plan = plan_again(history, state.route, progress, ranges, seen)
     if plan is None:
-        return Redriven(refused=refused | dict.fromkeys(left, _NO_EVENT))
-    return _written(context, plan, topic, left, refused)
+        return Redriven(applied=done, refused=refused | dict.fromkeys(left, _NO_EVENT))
+    found = _written(context, plan, topic, left, refused)
+    return replace(found, applied=(*done, *found.applied))
 
 
 def _why_not(
@@ -105,8 +115,8 @@ def _why_not(
 ) -> str | None:
     """Return why no letter of a topic can be applied."""
     shape = shape_of(state.route, history.head.schema)
-    if shape not in (Shape.RECORD_KEY, Shape.DECLARED_KEY):
-        return _NO_KEY
+    if shape is Shape.WHOLE_ROW and state.route.policy.missing_rows == "insert":
+        return _PASSED_OVER
     if shape is Shape.DECLARED_KEY and partitions > 1:
         return _SPREAD
     if topic not in progress.offsets:
@@ -142,12 +152,18 @@ def _written(
     fitting = {(place.partition, place.offset) for place in letters if place not in refused}
     if not fitting:
         return Redriven(refused=refused)
-    others = context.state.dead_letters.places(topic) - fitting
-    plan = replace(plan, only=partial(_of_their_rows, plan=plan, letters=fitting, others=others))
+    done = tuple(place for place in letters if (place.partition, place.offset) in fitting)
+    if plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY):
+        others = context.state.dead_letters.places(topic) - fitting
+        plan = replace(plan, only=partial(_of_their_rows, plan=plan, letters=fitting, others=others))
+    else:
+        assert plan.progress is not None
+        plan = replace(plan, only=partial(at_places, places=fitting), progress=plan.progress.with_redriven(done))
     context.guard()
     why = write_again(context, plan)
-    done = tuple(place for place in letters if (place.partition, place.offset) in fitting)
-    return Redriven(refused=refused | dict.fromkeys(done, why)) if why else Redriven(applied=done, refused=refused)
+    if why is not None:
+        return Redriven(refused=refused | dict.fromkeys(done, why))
+    return Redriven(applied=done, refused=refused, progress=plan.progress)
 
 
 def _problems(context: Context, plan: WritePlan, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], str | None]:

@@ -64,7 +64,6 @@ from cdc_sync.runtime.write_plan import (
 from cdc_sync.spark.columns import CREATED, DELETED, OUT_OF_RANGE, PROBLEM, SNAPSHOT_EDGE
 from cdc_sync.spark.compile import unchangeable
 from cdc_sync.spark.observe import Inspection, first_without_row, inspect
-from cdc_sync.spark.places import left_out
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE, Batch, check_held
 
 _WHY = {
@@ -223,9 +222,6 @@ def _attempt(
     if plan.only is not None:
         events = events.where(F.col(PROBLEM).isNull())
     else:
-        if plan.inspected is not None:
-            letters = letters_in(plan.ranges, plan.inspected.troubles)
-            events = left_out(events, {(place.partition, place.offset) for place, _ in letters})
         events = failing(events, plan, bounds=bounds, append=append and not empty)
     progress = _unchanged(plan)
     if plan.only is None:
@@ -247,7 +243,8 @@ def _attempt(
         if keeping is not None:
             batch = _keeping_batch(plan, batch, keeping.rows(events, plan.ranges, exists=not empty), keeping)
             unknown = 0 if batch.require_values else keeping.count_unknown(batch.rows)
-        if plan.only is not None:  # what was deleted later is not there
+        if plan.only is not None and plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY):
+            # what was deleted later is not there
             batch = replace(batch, rows=batch.rows.withColumn(CREATED, F.col(CREATED) | F.col(DELETED)))
         note(context, plan, doubts)
         context.target.write(plan.route.target, batch)

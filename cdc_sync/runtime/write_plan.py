@@ -24,7 +24,7 @@ from cdc_sync.core.planning.column_mappings import readings, with_declared_key
 from cdc_sync.core.planning.limits import Window
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.problems import NO_ROWS, SKIPPED
-from cdc_sync.core.planning.stops import Pause
+from cdc_sync.core.planning.stops import Pause, letters_in
 from cdc_sync.core.schema.projection import without_initials
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.row_shape import Shape, decoding_of, shape_of
@@ -34,6 +34,7 @@ from cdc_sync.spark.compile import convert, doubtful
 from cdc_sync.spark.conditions import any_or_false, by_partition
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.observe import Inspection, first_delete_without_row
+from cdc_sync.spark.places import marked
 from cdc_sync.spark.recognise import value_has_payload
 from cdc_sync.spark.unchanged import OVERFLOWN, UNREAD, UNSENT, doubted
 from cdc_sync.targets.protocol import MISSING_ROW, UNKNOWN_VALUE
@@ -42,6 +43,7 @@ _ABOVE_BOUND = "above_bound"
 NOT_APPENDABLE = "not_appendable"
 IN_DOUBT = "in_doubt"
 _RAISED = "cdc_sync found: "
+_IS_LETTER = "is_letter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +256,13 @@ def decoding(context: Context, plan: WritePlan) -> Decoding:
 
 
 def failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool) -> DataFrame:
-    """Make the job fail at the first record with a problem, by way of the offset, which every path needs."""
+    """Make the job fail at the first record with a problem, by way of the offset, which every path needs.
+
+    What is a dead letter by now is left out, whatever it is.
+    """
+    if plan.inspected is not None:
+        letters = letters_in(plan.ranges, plan.inspected.troubles)
+        converted = marked(converted, {(place.partition, place.offset) for place, _ in letters}, _IS_LETTER)
     problem = F.col(PROBLEM)
     if not plan.exact:
         # Whether the table is read again only a survey can tell.
@@ -271,9 +279,12 @@ def failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool
         # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
         new = (F.col(OP) == "c") & (F.col(LSN) > by_partition(seen_before(plan.progress, plan.ranges) or {}))
         problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(NOT_APPENDABLE)))
-    return converted.withColumn(
+    if plan.inspected is not None:
+        problem = F.when(~F.col(_IS_LETTER), problem)
+    found = converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(raised(problem).cast("bigint"))
     )
+    return found if plan.inspected is None else found.where(~F.col(_IS_LETTER)).drop(_IS_LETTER)
 
 
 def raised(problem: Column | str) -> Column:

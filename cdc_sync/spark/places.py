@@ -23,8 +23,22 @@ def at_places(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFra
     return _beside(events, places, "left_semi")
 
 
+def marked(events: DataFrame, places: Collection[tuple[int, int]], name: str) -> DataFrame:
+    """Return all events, and in a column of this name whether they are at places.
+
+    A condition that uses the column is looked at behind the join, which `left_out` does not say: Spark looks at what is
+    asked of the others before it leaves any out.
+    """
+    found = _frame(events, places).select(PARTITION, OFFSET, F.lit(True).alias(name))
+    joined = events.join(F.broadcast(found), [PARTITION, OFFSET], "left")
+    return joined.withColumn(name, F.coalesce(F.col(name), F.lit(False)))
+
+
 def _beside(events: DataFrame, places: Collection[tuple[int, int]], how: str) -> DataFrame:
+    return events.join(F.broadcast(_frame(events, places)), [PARTITION, OFFSET], how)
+
+
+def _frame(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
     # As one text: `createDataFrame` has a worker of Python read them, and a literal for each is planned for seconds.
     text = json.dumps([{PARTITION: partition, OFFSET: offset} for partition, offset in sorted(places)])
-    frame = events.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), _PLACES)))
-    return events.join(F.broadcast(frame), [PARTITION, OFFSET], how)
+    return events.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), _PLACES)))

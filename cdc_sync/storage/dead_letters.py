@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Offsets, Settled, offsets_in, runs_of
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, Settled
+from cdc_sync.core.model.offsets import Runs, offsets_in, runs_of
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.planning.problems import record_code
 from cdc_sync.errors import HistoryError
@@ -34,7 +35,7 @@ _ANEW = "delete the file: the records beside it are counted without it"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reason:
     code: Code
-    offsets: Offsets
+    offsets: Runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

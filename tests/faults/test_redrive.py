@@ -175,10 +175,12 @@ def test_a_job_that_dies_on_the_way_does_it_again(
 
 
 def test_what_cannot_be_redriven_says_why(pipeline: NewPipeline, produce: Produce) -> None:
-    lake = pipeline("redriven-not", rules="[{pattern: '.*keyless', mode: append}, {pattern: '.*'}]")
+    rules = "[{pattern: '.*keyless', policy: {missing_rows: insert}}, {pattern: '.*'}]"
+    lake = pipeline("redriven-not", rules=rules)
     table = SourceTable("keyed", [column("id", INT32, optional=False), column("day", DATE)], prefix=lake.prefix)
-    changelog = SourceTable("keyless", [column("id", INT32, optional=False), column("day", DATE)], prefix=lake.prefix)
-    for each in (table, changelog):
+    columns = [column("id", INT32, optional=False), column("day", DATE)]
+    keyless = SourceTable("keyless", columns, key=(), full_identity=True, prefix=lake.prefix)
+    for each in (table, keyless):
         each.insert(id=1, day=_GOOD)
         each.insert(id=2, day=_BAD)
         produce(each.topic, each.records)
@@ -198,7 +200,11 @@ def test_what_cannot_be_redriven_says_why(pipeline: NewPipeline, produce: Produc
     left = {(place.topic, place.offset): why.partition(": value.converter")[0] for place, why in found.items()}
     assert left == {
         (table.topic, 2): "malformed payload: after.id is a text where its schema says int32",
-        (changelog.topic, 1): "rows of the table are not found by a key, so an older event cannot be put in its order",
+        (
+            keyless.topic,
+            1,
+        ): "the table has no key, and policy.missing_rows is insert: a later delete of the row may have "
+        "been passed over",
     }
     assert store.dead_letters.refused(replace(never, offset=10_000)) == "the table has not come to it yet"
     assert [row["id"] for row in rows(lake, table)] == [1, 2]

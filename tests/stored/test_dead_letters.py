@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.debezium import refusals
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, headers_of, kept_of, offsets_in, runs_of
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, headers_of, kept_of
+from cdc_sync.core.model.offsets import offsets_in, runs_of
 from cdc_sync.core.planning import problems
 from cdc_sync.core.planning.problems import record_code
 from cdc_sync.errors import HistoryError

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from cdc_sync.core.model.codes import Code
+from cdc_sync.core.model.offsets import Runs
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 
 Payload: TypeAlias = Literal["full", "masked", "none"]
 """What is kept of a record's key and value: all, the shape without any value, or nothing."""
-Offsets: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of offsets, `start` (inclusive) to `end` (exclusive), ascending and apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,7 @@ class Settled:
     by: str
     at: str
     why: str
-    offsets: Offsets
+    offsets: Runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,22 +117,6 @@ def headers_of(letter: DeadLetter, pipeline: str) -> tuple[tuple[str, bytes], ..
         ("cdc_sync.payload", letter.payload),
     )
     return tuple((name, str(value).encode(errors="replace")) for name, value in said if value is not None)
-
-
-def runs_of(offsets: Iterable[int]) -> Offsets:
-    """Return offsets as runs."""
-    found: list[list[int]] = []
-    for offset in sorted(offsets):
-        if found and offset <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], offset + 1)
-        else:
-            found.append([offset, offset + 1])
-    return tuple((start, end) for start, end in found)
-
-
-def offsets_in(runs: Offsets) -> set[int]:
-    """Return the offsets that runs hold."""
-    return {offset for start, end in runs for offset in range(start, end)}
 
 
 def kept_of(data: bytes | None, payload: Payload) -> bytes | None:

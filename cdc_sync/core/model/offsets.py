@@ -10,6 +10,8 @@ from cdc_sync.core.model.positions import KafkaPosition
 
 Ends: TypeAlias = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset after the last one to consume."""
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+"""Runs of offsets, `start` (inclusive) to `end` (exclusive), ascending and apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,22 @@ class Place:
 
     partition: int
     offset: int
+
+
+def runs_of(offsets: Iterable[int]) -> Runs:
+    """Return offsets as runs."""
+    found: list[list[int]] = []
+    for offset in sorted(offsets):
+        if found and offset <= found[-1][1]:
+            found[-1][1] = max(found[-1][1], offset + 1)
+        else:
+            found.append([offset, offset + 1])
+    return tuple((start, end) for start, end in found)
+
+
+def offsets_in(runs: Runs) -> set[int]:
+    """Return the offsets that runs hold."""
+    return {offset for start, end in runs for offset in range(start, end)}
 
 
 def narrowed(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from cdc_sync.core.model.offsets import OffsetRange
+from cdc_sync.core.model.offsets import OffsetRange, Runs, offsets_in, runs_of
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition
 from cdc_sync.errors import TargetError
+
+T = TypeVar("T")
 
 Lsns = Mapping[int, int]
 """Partition -> source LSN; a partition that is missing is one for which it is not known."""
@@ -55,6 +57,8 @@ class Progress:
         whole: the topics of which `offsets` names every partition there was when the table began; one that is not named
             is newer. Markers of earlier versions do not say it.
         truncated: the last TRUNCATE that was carried out, None if none was.
+        redriven: topic -> partition -> dead letters that a redrive applied, and that may not be known for settled yet;
+            only where doing it again would do it twice.
         shares: where several source tables share the target, how far each has read, by its name; the marker itself says
             nothing of events then, and its version is the union's.
     """
@@ -65,6 +69,7 @@ class Progress:
     high_water: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
     truncated: Truncated | None = None
+    redriven: Mapping[str, Mapping[int, Runs]] = field(default_factory=dict)
     shares: Mapping[str, Progress] = field(default_factory=dict)
 
     def next_offset(self, topic: str, partition: int) -> int | None:
@@ -77,6 +82,22 @@ class Progress:
     def has(self, place: KafkaPosition) -> bool:
         """Return whether the table holds what came of a record, or passed it."""
         return place.offset < (self.next_offset(place.topic, place.partition) or 0)
+
+    def with_redriven(self, places: Iterable[KafkaPosition]) -> Progress:
+        """Return the marker of a table to which dead letters were applied too."""
+        offsets = {
+            topic: {partition: offsets_in(runs) for partition, runs in partitions.items()}
+            for topic, partitions in self.redriven.items()
+        }
+        for place in places:
+            offsets.setdefault(place.topic, {}).setdefault(place.partition, set()).add(place.offset)
+        redriven = {topic: {item: runs_of(found) for item, found in mine.items()} for topic, mine in offsets.items()}
+        return replace(self, redriven=redriven)
+
+    def has_redriven(self, place: KafkaPosition) -> bool:
+        """Return whether a dead letter was applied, by a redrive that may not have been written down."""
+        runs = self.redriven.get(place.topic, {}).get(place.partition, ())
+        return any(start <= place.offset < end for start, end in runs)
 
     def looked_through(self, places: Mapping[tuple[str, int], int]) -> Progress:
         """Return the marker of a table that has also read up to some places, without finding anything of its own.
@@ -127,6 +148,8 @@ class Progress:
                 "offsets": offsets,
                 **({"made_anew": True} if self.truncated.made_anew else {}),
             }
+        if self.redriven:
+            data["redriven"] = _with_text_keys(self.redriven)
         if self.shares:
             data["shares"] = {name: share._to_json() for name, share in sorted(self.shares.items())}
         return data
@@ -154,6 +177,10 @@ def _from_json(data: Mapping[str, Any]) -> Progress:
         high_water=with_number_keys(data["high_water"]),
         whole=frozenset(data.get("whole", ())),
         truncated=_read_truncated(data["truncated"]) if data["format"] == 2 else None,
+        redriven={
+            topic: {int(partition): tuple((start, end) for start, end in runs) for partition, runs in found.items()}
+            for topic, found in data.get("redriven", {}).items()
+        },
         shares={name: _from_json(share) for name, share in data["shares"].items()} if data["format"] == 3 else {},
     )
 
@@ -166,7 +193,7 @@ def _read_truncated(data: Mapping[str, Any]) -> Truncated:
     )
 
 
-def _with_text_keys(places: Mapping[str, Mapping[int, int]]) -> dict[str, dict[str, int]]:
+def _with_text_keys(places: Mapping[str, Mapping[int, T]]) -> dict[str, dict[str, T]]:
     return {
         topic: {str(partition): number for partition, number in sorted(partitions.items())}
         for topic, partitions in sorted(places.items())
