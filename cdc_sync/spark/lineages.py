@@ -23,6 +23,7 @@ from cdc_sync.core.model.offsets import Place
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.spark.columns import OFFSET, OP, PARTITION, POSITION, unchanged_column, value_column
 from cdc_sync.spark.conditions import any_of
+from cdc_sync.spark.local_rows import local_rows
 from cdc_sync.spark.position import PARTS
 from cdc_sync.spark.unchanged import RECEIVED_AT, newest_known
 
@@ -286,7 +287,7 @@ def _lives(
     places: Sequence[tuple[int, int, int, int, int | None]],
 ) -> DataFrame:
     """Return one row for each step: its key, whether it is the key's first segment, and the newest known values."""
-    steps_of_lives = segments.sparkSession.createDataFrame(places, _STEP_TYPE)
+    steps_of_lives = local_rows(segments.sparkSession, places, _STEP_TYPE)
     return (
         segments.join(F.broadcast(steps_of_lives), [PARTITION, _SEGMENT])
         .groupBy(_CHAIN, _DEPTH, RECEIVED_AT, _IS_FIRST, *keys)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from cdc_sync.spark.columns import OFFSET, PARTITION
+from cdc_sync.spark.local_rows import local_rows
 
-_PLACES = f"array<struct<{PARTITION}: int, {OFFSET}: bigint>>"
+_PLACES = T.StructType([T.StructField(PARTITION, T.IntegerType()), T.StructField(OFFSET, T.LongType())])
 
 
 def left_out(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
@@ -39,6 +40,4 @@ def _beside(events: DataFrame, places: Collection[tuple[int, int]], how: str) ->
 
 
 def _frame(events: DataFrame, places: Collection[tuple[int, int]]) -> DataFrame:
-    # As one text: `createDataFrame` has a worker of Python read them, and a literal for each is planned for seconds.
-    text = json.dumps([{PARTITION: partition, OFFSET: offset} for partition, offset in sorted(places)])
-    return events.sparkSession.range(1).select(F.inline(F.from_json(F.lit(text), _PLACES)))
+    return local_rows(events.sparkSession, sorted(places), _PLACES)
