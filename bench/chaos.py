@@ -107,7 +107,7 @@ def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: b
     try:
         if disturbing is not None:
             disturbing.start()
-        kills = _kill_often(JobProcess(folder / f"{_NAME}.yaml"), ends, chance)
+        kills = _kill_often(JobProcess(folder / f"{_NAME}.yaml"), ends, chance, outages=outages)
         if disturbing is not None:
             disturbing.join()
     finally:
@@ -247,7 +247,7 @@ def _wait_for_connector(dsn: str, connector: Connector) -> None:
         time.sleep(0.2)
 
 
-def _kill_often(job: JobProcess, ends: float, chance: random.Random) -> int:
+def _kill_often(job: JobProcess, ends: float, chance: random.Random, *, outages: bool) -> int:
     number = 0
     while time.monotonic() < ends:
         number += 1
@@ -256,7 +256,12 @@ def _kill_often(job: JobProcess, ends: float, chance: random.Random) -> int:
         delay = chance.uniform(0.5, 12) if not moment or chance.random() < 0.3 else chance.uniform(0, 1.5)
         started = time.monotonic()
         job.start()
-        waited = bool(moment) and job.wait_for(moment)
+        waited = False
+        try:
+            waited = bool(moment) and job.wait_for(moment)
+        except SystemExit:
+            if not outages:
+                raise  # it may give up where the brokers are away at its start; nothing else ends it
         time.sleep(delay)
         job.kill()
         after = f"{delay:.2f} s after " + (f"{moment!r}" if waited else "its start")

@@ -64,6 +64,8 @@ from cdc_sync.spark.unconverted import count_lost, first_lost
 
 Made: TypeAlias = tuple[TableState, Seen]
 _RACES = 10
+_ASIDE_IN_A_ROW = 2
+"""Writes that set records aside, behind which the next one looks for such before it is tried."""
 _ONE_JOB = "run one job per pipeline"
 _KEPT = 1_000
 """Values of each column that are kept with their keys; all of them are in the state before the rewrite."""
@@ -213,6 +215,7 @@ class Executor:
             may_append=hints.appends_failed < 3,
             keep_unchanged=hints.keeps_unchanged,
             numbers=hints.numbers,
+            inspects=hints.aside >= _ASIDE_IN_A_ROW,
             columns_since=columns_since(state, step.history),
             letters=self._letters,
             skipped=places_in(state.requests.skips, step.ranges),
@@ -260,6 +263,7 @@ class Executor:
                 appends_failed=0 if outcome.appended else failures,
                 keeps_unchanged=hints.keeps_unchanged or outcome.left_out,
                 numbers=hints.numbers or outcome.numbers,
+                aside=hints.aside + 1 if outcome.aside else 0,
             ),
             journal=journal,
         )

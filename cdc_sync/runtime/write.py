@@ -98,6 +98,8 @@ def check_unmoved(context: Context, plan: WritePlan) -> None:
 
 
 def _write_range(context: Context, plan: WritePlan) -> Outcome:
+    if plan.inspects and plan.inspected is None:
+        return _write_inspected(context, plan)
     last = last_sources(context, plan.ranges)
     empty = plan.progress is None
     by_key = plan.shape in (Shape.RECORD_KEY, Shape.DECLARED_KEY)
@@ -347,7 +349,7 @@ def _write_inspected(context: Context, plan: WritePlan) -> Outcome:
     outcome = write_range(context, replace(plan, ranges=ranges, inspected=found))
     if plan.letters is not None and outcome.progress is not None:
         plan.letters.take(sum(outcome.progress.has(place) for place in unwanted))  # what is not passed comes again
-    return replace(outcome, stop=outcome.stop or stop)
+    return replace(outcome, stop=outcome.stop or stop, aside=bool(letters))
 
 
 def _bounds(ranges: tuple[OffsetRange, ...], found: Inspection) -> Lsns:

@@ -65,6 +65,7 @@ class WritePlan:
         looks_for_deleted: a delete whose key may be made up is looked for in the target; without it, one is met as a
             problem.
         numbers: records may be there in which decimals are JSON numbers; without it, one is met as a problem.
+        inspects: ranges are inspected at once, for in those before there were records to set aside.
         letters: how many records may become dead letters now; None if it does not matter.
         skipped: records that the operator said to pass; they become dead letters.
         inspected: what was found in the ranges, or in longer ones, whose bad records are dead letters by now; None if
@@ -90,6 +91,7 @@ class WritePlan:
     notes_doubts: bool = False
     looks_for_deleted: bool = False
     numbers: bool = False
+    inspects: bool = False
     letters: Window | None = None
     skipped: frozenset[Place] = frozenset()
     inspected: Inspection | None = None
@@ -118,6 +120,7 @@ class Outcome:
     Attributes:
         replaces_null: whether the connector sends a NULL as its column's default, None if no event tells.
         left_out: events left unchanged values out, so later ones may too.
+        aside: records were set aside.
         numbers: decimals were JSON numbers, so later ones may be too.
         out_of_range: how many events had a value that is NULL in the target, by `policy.out_of_range`.
         in_doubt: values are in doubt, and that is written down.
@@ -129,6 +132,7 @@ class Outcome:
     stop: Pause | None = None
     replaces_null: bool | None = None
     left_out: bool = False
+    aside: bool = False
     unknown_values: int = 0
     out_of_range: int = 0
     numbers: bool = False

@@ -114,6 +114,7 @@ class Hints:
         appends_failed: how often in a row adding rows without a look was tried in vain.
         keeps_unchanged: events leave values out.
         numbers: records hold decimals as JSON numbers.
+        aside: how often in a row a write set records aside.
         given_up: the version of a snapshot that cannot be applied.
         looked_for_end: by version that a snapshot began, up to where no end of it was found.
         next_look: when the target's columns are looked at again, by a clock that never goes back.
@@ -123,6 +124,7 @@ class Hints:
     appends_failed: int = 0
     keeps_unchanged: bool = False
     numbers: bool = False
+    aside: int = 0
     given_up: int = 0
     looked_for_end: Mapping[int, int] = field(default_factory=dict)
     next_look: float = 0.0
