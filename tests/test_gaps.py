@@ -36,6 +36,9 @@ class Broker:
     def beginnings(self, _: object) -> Mapping[str, Mapping[int, int]]:
         return {"t": dict(self.begins)}
 
+    def record_bytes(self, *_: object) -> float:
+        return 100.0
+
     def ends(self, _: object) -> Mapping[str, Mapping[int, int]]:
         return {"t": dict(self.now)}
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from cdc_sync.config.models import Limits
+from cdc_sync.config.models import Job, Limits
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.runtime.actor import TableActor
@@ -16,7 +16,7 @@ from cdc_sync.runtime.actor import TableActor
 def context_of(**edges: Any) -> Any:
     """Return a context of these edges; no evidence is configured."""
     config = SimpleNamespace(
-        job=SimpleNamespace(max_offsets_per_batch=edges.pop("size", 1000)),
+        job=Job(max_offsets_per_batch=edges.pop("size", 1000)),
         limits=Limits(max_versions_per_hour=60),
         evidence=SimpleNamespace(wait=timedelta(0)),
     )
