@@ -94,7 +94,8 @@ def test_a_partition_that_does_not_exist_gives_none(servers: str) -> None:
 
 
 def test_records_that_were_fetched_ahead_are_not_asked_for_again(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = KafkaClient(settings(servers))
+    monkeypatch.setattr("cdc_sync.sources.kafka._AHEAD_SECONDS", 5.0)  # a moment is short on a machine that is busy
+    client = KafkaClient(settings(servers, request_timeout=timedelta(seconds=5)))
     asked: list[tuple[str, int, int]] = []
     monkeypatch.setattr(client, "_peek", lambda *place: asked.append(place))
 
@@ -111,7 +112,8 @@ def test_records_that_were_fetched_ahead_are_not_asked_for_again(servers: str, m
 
 
 def test_only_the_last_records_fetched_ahead_are_remembered(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = KafkaClient(settings(servers))
+    monkeypatch.setattr("cdc_sync.sources.kafka._AHEAD_SECONDS", 5.0)
+    client = KafkaClient(settings(servers, request_timeout=timedelta(seconds=5)))
     asked: list[tuple[str, int, int]] = []
     monkeypatch.setattr(client, "_peek", lambda *place: asked.append(place))
     client.fetch_ahead([("shop.inv.orders", 0, 2), ("shop.inv.items", 1, 0)])
