@@ -28,7 +28,7 @@ from tests.faults.conftest import NewPipeline
 from tests.faults.pipeline import Pipeline
 from tests.faults.points import ASKS, HOW, How, Killed, Points, set_points
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(7200)]
 
 _TARGETS: Mapping[str, type[Any]] = {
     "iceberg": IcebergTarget,
