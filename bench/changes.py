@@ -25,8 +25,7 @@ from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import FLOAT64 as DOUBLE
 from cdc_sync.core.schema.types import INT64 as LONG
 from cdc_sync.core.schema.types import STRING, DataType
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -202,10 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        port, controller_port = free_ports(2)
-        kafka = KafkaServer(Path(name) / "kafka", port=port, controller_port=controller_port)
-        kafka.start()
-        try:
+        with running_kafka(Path(name) / "kafka") as kafka:
             config = _config(Path(name), kafka.bootstrap_servers)
             client = KafkaClient(config.kafka)
             spark = build_session(config)
@@ -216,8 +212,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.rounds:
                 found |= rewriting(context, options.rows, options.rounds)
             spark.stop()
-        finally:
-            kafka.stop()
     show(found, as_json=options.json)
     return 0
 

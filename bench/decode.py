@@ -26,8 +26,7 @@ from ways import Decode, Format, ours, static
 from cdc_sync.cli.log import configure
 from cdc_sync.config import Config, parse_config
 from cdc_sync.core.model.offsets import OffsetRange
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.spark.columns import PROBLEM
 from cdc_sync.spark.session import build_session
 from cdc_sync.spark.source import read_ranges
@@ -231,14 +230,9 @@ def main() -> None:
     configure()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        port, controller_port = free_ports(2)
-        kafka = KafkaServer(Path(name) / "kafka", port=port, controller_port=controller_port)
-        kafka.start()
-        try:
+        with running_kafka(Path(name) / "kafka") as kafka:
             servers = kafka.bootstrap_servers
             results = measure(Path(name), servers, effort, options)
-        finally:
-            kafka.stop()
     print(as_json(results) if options.json else as_text(results))
     if results.differences:
         raise SystemExit(1)

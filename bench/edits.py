@@ -23,12 +23,12 @@ from statistics import median, quantiles
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from confluent_kafka import Producer
+from figures import show
 
 import cdc_sync
 from cdc_sync.config import load_config
 from cdc_sync.demo.lake import Lake
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.testing import INT64, TEXT, SourceTable, column
 from tests.live.job import JobProcess
 
@@ -131,14 +131,9 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdc-sync-edits-") as text:
         folder = Path(text)
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        try:
+        with running_kafka(folder / "kafka") as kafka:
             found, well = _run(folder, kafka.bootstrap_servers, given.edits, given.every)
-        finally:
-            kafka.stop()
-    print(json.dumps(found, indent=2) if given.json else "\n".join(f"{key:44} {value}" for key, value in found.items()))
+    show(found, as_json=given.json)
     return 0 if well else 1
 
 

@@ -12,11 +12,13 @@ def percentile_99(seconds: Sequence[float]) -> float:
     return quantiles(seconds, n=100, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
 
 
-def show(found: Mapping[str, float], *, as_json: bool) -> None:
-    """Print figures by their names."""
+def show(found: Mapping[str, object], *, as_json: bool) -> None:
+    """Print figures, and what else was found, by their names."""
     if as_json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     width = max(map(len, found))
     for label, value in found.items():
-        print(f"{label:{width}} {value:12,.3f}" if isinstance(value, float) else f"{label:{width}} {value:12,}")
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        text = f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" if is_whole else str(value)
+        print(f"{label:{width}} {text:>12}")

@@ -29,8 +29,7 @@ from pyspark.sql import functions as F
 from bench.readers.regimes import REGIMES, Regime, regime
 from cdc_sync.config import Config, parse_config
 from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import Context, open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -146,10 +145,7 @@ def _make_topic(servers: str) -> None:
 def compare(kinds: Sequence[Regime], folder: Path, rows: int) -> dict[str, dict[str, float]]:
     """Play the same topic into each kind of table, one after the other, each in a process of its own."""
     with ExitStack() as stack:
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        stack.callback(kafka.stop)
+        kafka = stack.enter_context(running_kafka(folder / "kafka"))
         _make_topic(kafka.bootstrap_servers)
         (folder / "metastore").mkdir()
         server, metastore = start_metastore(folder / "metastore", AS_ADVISED)

@@ -26,8 +26,7 @@ from pyspark.sql import SparkSession
 from static_job import CATALOG, COLUMNS, TABLE, StaticJob
 
 from cdc_sync.config import Config, parse_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -280,13 +279,8 @@ def main() -> None:
         first_batch(options)
         return
     with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        port, controller_port = free_ports(2)
-        kafka = KafkaServer(Path(name) / "kafka", port=port, controller_port=controller_port)
-        kafka.start()
-        try:
+        with running_kafka(Path(name) / "kafka") as kafka:
             figures = compare(Path(name), kafka.bootstrap_servers, options.events_scale)
-        finally:
-            kafka.stop()
     print(as_json(figures) if options.json else as_text(figures))
     if figures["differences"]:
         raise SystemExit(1)

@@ -8,7 +8,6 @@ is resumed, and in the end all must have each row once.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -19,12 +18,12 @@ from pathlib import Path
 from statistics import median
 
 from confluent_kafka import Producer
+from figures import show
 
 import cdc_sync
 from cdc_sync.config import Config, parse_config
 from cdc_sync.demo.lake import Lake
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -128,14 +127,9 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdc-sync-many-") as text:
         folder = Path(text)
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        try:
+        with running_kafka(folder / "kafka") as kafka:
             found, well = _run(folder, kafka.bootstrap_servers, given.tables, given.rows)
-        finally:
-            kafka.stop()
-    print(json.dumps(found, indent=2) if given.json else "\n".join(f"{key:44} {value}" for key, value in found.items()))
+    show(found, as_json=given.json)
     return 0 if well else 1
 
 

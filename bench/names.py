@@ -32,8 +32,7 @@ from confluent_kafka import Producer
 
 from bench.readers.regimes import regime
 from cdc_sync.config import Config, load_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT32, TEXT, SourceTable, Wal, column
 from tests.targets.hive import AS_ADVISED, start_metastore
@@ -279,10 +278,7 @@ def main() -> int:
         return 0
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        stack.callback(kafka.stop)
+        kafka = stack.enter_context(running_kafka(folder / "kafka"))
         metastore = ""
         if "parquet" in given.only:
             (folder / "metastore").mkdir()

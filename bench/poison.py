@@ -8,7 +8,6 @@ table is compared with what a pipeline made of the same topic that could read ev
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import sys
@@ -20,13 +19,13 @@ from pathlib import Path
 from statistics import median
 
 from confluent_kafka import Producer
+from figures import show
 from measure import Meter
 from pyspark.sql import SparkSession
 
 import cdc_sync
 from cdc_sync.config import Config, parse_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -112,17 +111,9 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdc-sync-poison-") as text:
         folder = Path(text)
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        try:
+        with running_kafka(folder / "kafka") as kafka:
             found = _run(folder, kafka.bootstrap_servers, given.events, given.share)
-        finally:
-            kafka.stop()
-    text = (
-        json.dumps(found, indent=2) if given.json else "\n".join(f"{name:42} {value}" for name, value in found.items())
-    )
-    print(text)
+    show(found, as_json=given.json)
     return 0 if found["equal"] and not found["dead letters left"] else 1
 
 

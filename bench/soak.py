@@ -19,8 +19,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from cdc_sync.config import parse_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -55,13 +54,8 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdc-sync-soak-") as text:
         folder = Path(text)
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        try:
+        with running_kafka(folder / "kafka") as kafka:
             looks = _run(folder, kafka.bootstrap_servers, given.batches, given.change_every)
-        finally:
-            kafka.stop()
     grown = {name: _growth([asdict(look)[name] for look in looks[_WARM:]]) for name in asdict(looks[0])}
     if given.json:
         print(json.dumps({"looks": [asdict(look) for look in looks], "growth": grown}, indent=2))

@@ -33,8 +33,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from bench.readers.regimes import REGIMES, Regime, regime
 from cdc_sync.config import Config, load_config
 from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT64, TEXT, SourceTable, Wal, column
 from tests.live.job import JobProcess
@@ -117,10 +116,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(exist_ok=True)
-        ports = free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        stack.callback(kafka.stop)
+        kafka = stack.enter_context(running_kafka(folder / "kafka"))
         metastore = ""
         if any(name.startswith("parquet") for name in given.only):
             (folder / "metastore").mkdir()

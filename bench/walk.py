@@ -21,8 +21,7 @@ from confluent_kafka import Producer
 
 import cdc_sync
 from cdc_sync.config import parse_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import running_kafka
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
@@ -66,13 +65,9 @@ class Walk:
 def main() -> None:
     """Print both walks."""
     with tempfile.TemporaryDirectory() as name:
-        folder, ports = Path(name), free_ports(2)
-        kafka = KafkaServer(folder / "kafka", port=ports[0], controller_port=ports[1])
-        kafka.start()
-        try:
+        folder = Path(name)
+        with running_kafka(folder / "kafka") as kafka:
             _walk(folder, kafka.bootstrap_servers)
-        finally:
-            kafka.stop()
 
 
 def _walk(folder: Path, servers: str) -> None:

@@ -15,8 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from hypothesis import HealthCheck, settings
 
 from cdc_sync.config import Config, parse_config
-from cdc_sync.local.kafka import KafkaServer
-from cdc_sync.local.ports import free_ports
+from cdc_sync.local.kafka import KafkaServer, running_kafka
 from cdc_sync.testing import Record
 from tests.thorough import is_thorough
 
@@ -93,11 +92,8 @@ class Produce(Protocol):
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
     """A real broker; whoever stops it starts it again."""
-    port, controller_port = free_ports(2)
-    server = KafkaServer(tmp_path_factory.mktemp("kafka"), port=port, controller_port=controller_port)
-    server.start()
-    yield server
-    server.stop()
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -169,9 +169,9 @@ def _validation(value: Validation) -> Iterator[str]:
 def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]:
     written = max((line.written_at for line in value.tables if line.written_at is not None), default=None)
     yield "job: " + ("none has run yet" if value.job is None else _job(value.job, written))
-    if value.job is not None and value.job.state == "running" and value.job.refused is not None:
-        yield f"configuration: the last edit is refused, and the one before goes on: {value.job.refused}"
     if value.job is not None and value.job.state == "running":
+        if value.job.refused is not None:
+            yield f"configuration: the last edit is refused, and the one before goes on: {value.job.refused}"
         yield from (f"topic {topic} cannot be read: {why}" for topic, why in value.job.unread.items())
     for waiting in value.standby:
         yield f"standby: {waiting.host} (pid {waiting.pid}) since {waiting.started}"

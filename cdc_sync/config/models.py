@@ -145,12 +145,16 @@ class Config(Section):
         self._check_partitionings()
         self._check_merges()
         self._check_readers()
+        self._check_dead_letters()
+        return self
+
+    def _check_dead_letters(self) -> None:
+        """Refuse to write dead letters where they cannot be, or would be read as records."""
         topic = self.dead_letters.topic
         if topic is not None and not is_topic_name(topic):
             problem("is no topic name: letters, digits, '.', '_' and '-' only", "dead_letters", "topic")
         if topic is not None and self.kafka.matching([topic]):
             problem("is a topic that the kafka section has the job read; name another one", "dead_letters", "topic")
-        return self
 
     def _check_removals(self) -> None:
         """Refuse to drop or rename tables where that is not one step."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -9,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from cdc_sync.local import jars
 from cdc_sync.local.java import java_executable
-from cdc_sync.local.ports import LOOPBACK, accepts_connections
+from cdc_sync.local.ports import LOOPBACK, accepts_connections, free_ports
 from cdc_sync.local.process import ServerProcess
 
 DEFAULT_MAX_MESSAGE_BYTES = 20 * 1024 * 1024
@@ -127,3 +129,15 @@ class KafkaServer:
             encoding="utf-8",
         )
         return settings
+
+
+@contextmanager
+def running_kafka(folder: Path) -> Iterator[KafkaServer]:
+    """Have a broker on free ports, whose data lie in the folder; it is stopped at the end."""
+    port, controller_port = free_ports(2)
+    server = KafkaServer(folder, port=port, controller_port=controller_port)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()

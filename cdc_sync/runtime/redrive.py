@@ -90,11 +90,10 @@ def _redrive_of(context: Context, state: TableState, topic: str, letters: Sequen
     why = _why_not(context, state, history, progress, topic, partitions=len(beginnings))
     if why is not None:
         return Redriven(refused=dict.fromkeys(letters, why))
-    refused = {
-        place: why for place in letters if (why := _why_not_at(progress, place, beginnings.get(place.partition)))
-    }
     done = tuple(place for place in letters if progress.has_redriven(place))
-    left = [place for place in letters if place not in refused and place not in done]
+    rest = [place for place in letters if not progress.has_redriven(place)]
+    refused = {place: why for place in rest if (why := _why_not_at(progress, place, beginnings.get(place.partition)))}
+    left = [place for place in rest if place not in refused]
     starts: dict[int, int] = {}
     for place in left:
         starts[place.partition] = min(place.offset, starts.get(place.partition, place.offset))

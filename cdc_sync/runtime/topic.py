@@ -166,19 +166,23 @@ class TopicSync:
 
         Of a long one some records tell, once in a while; of a short one the last, which is looked at anyway.
         """
-        config, kafka, now = self._context.config, self._context.kafka, time.monotonic()
+        config = self._context.config
         found: dict[int, float] = {}
         for item in ranges:
-            if item.size * config.limits.max_message_bytes <= config.job.max_bytes_per_batch:
-                continue
-            size, until = self._sizes.get(item.partition, (None, now)) if item.size > _LONG else (None, now)
-            if until <= now:
-                size = kafka.record_bytes(item, _SAMPLES if item.size > _LONG else 1)
-                if item.size > _LONG:
-                    self._sizes[item.partition] = size, now + _SIZES_SECONDS
-            if size is not None:
-                found[item.partition] = size
+            if item.size * config.limits.max_message_bytes > config.job.max_bytes_per_batch:
+                size = self._typical_bytes(item) if item.size > _LONG else self._context.kafka.record_bytes(item, 1)
+                if size is not None:
+                    found[item.partition] = size
         return found
+
+    def _typical_bytes(self, item: OffsetRange) -> float | None:
+        """Return how large the records of a long range are, as it was found within the last minute."""
+        now = time.monotonic()
+        size, until = self._sizes.get(item.partition, (None, now))
+        if until <= now:
+            size = self._context.kafka.record_bytes(item, _SAMPLES)
+            self._sizes[item.partition] = size, now + _SIZES_SECONDS
+        return size
 
     def _with_awaited(self, ends: Ends, active: Sequence[TableActor]) -> Mapping[int, int]:
         found = {partition: end for (topic, partition), end in ends.items() if topic == self._topic}

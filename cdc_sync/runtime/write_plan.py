@@ -264,8 +264,8 @@ def failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool
 
     What is a dead letter by now is left out, whatever it is.
     """
-    if plan.inspected is not None:
-        letters = letters_in(plan.ranges, plan.inspected.troubles)
+    letters = [] if plan.inspected is None else letters_in(plan.ranges, plan.inspected.troubles)
+    if letters:
         converted = marked(converted, {(place.partition, place.offset) for place, _ in letters}, _IS_LETTER)
     problem = F.col(PROBLEM)
     if not plan.exact:
@@ -283,12 +283,12 @@ def failing(converted: DataFrame, plan: WritePlan, *, bounds: Lsns, append: bool
         # A create that the connector repeats has an LSN the table has seen; a create beyond it is a new row.
         new = (F.col(OP) == "c") & (F.col(LSN) > by_partition(seen_before(plan.progress, plan.ranges) or {}))
         problem = F.coalesce(problem, F.when(~F.coalesce(new, F.lit(False)), F.lit(NOT_APPENDABLE)))
-    if plan.inspected is not None:
+    if letters:
         problem = F.when(~F.col(_IS_LETTER), problem)
     found = converted.withColumn(
         OFFSET, F.when(problem.isNull(), F.col(OFFSET)).otherwise(raised(problem).cast("bigint"))
     )
-    return found if plan.inspected is None else found.where(~F.col(_IS_LETTER)).drop(_IS_LETTER)
+    return found.where(~F.col(_IS_LETTER)).drop(_IS_LETTER) if letters else found
 
 
 def raised(problem: Column | str) -> Column:

@@ -82,12 +82,7 @@ def unread(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> list[Place]:
 
     The arguments are those of `lag`. It is below the partition's beginning where the topic does not hold it any more.
     """
-    first = (
-        ((topic, partition, offsets[topic].get(partition, beginnings.get(topic, {}).get(partition, 0))), end)
-        for topic in offsets
-        for partition, end in ends.get(topic, {}).items()
-    )
-    return [place for place, end in first if place[2] < end]
+    return [place for place, end in _next_places(offsets, beginnings, ends) if place[2] < end]
 
 
 def lag(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> int:
@@ -98,11 +93,14 @@ def lag(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> int:
         beginnings: where partitions that the table has not begun count from.
         ends: may hold other topics too; they do not count.
     """
-    return sum(
-        max(0, end - offsets[topic].get(partition, beginnings.get(topic, {}).get(partition, 0)))
-        for topic in offsets
-        for partition, end in ends.get(topic, {}).items()
-    )
+    return sum(max(0, end - place[2]) for place, end in _next_places(offsets, beginnings, ends))
+
+
+def _next_places(offsets: Offsets, beginnings: Offsets, ends: Offsets) -> Iterator[tuple[Place, int]]:
+    """Return where a table goes on in each partition of its topics, and the partition's end."""
+    for topic, read in offsets.items():
+        for partition, end in ends.get(topic, {}).items():
+            yield (topic, partition, read.get(partition, beginnings.get(topic, {}).get(partition, 0))), end
 
 
 def answers_of(futures: Mapping[K, Future[T]]) -> dict[K, T]:
