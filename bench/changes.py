@@ -200,18 +200,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
-    with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        with running_kafka(Path(name) / "kafka") as kafka:
-            config = _config(Path(name), kafka.bootstrap_servers)
-            client = KafkaClient(config.kafka)
-            spark = build_session(config)
-            context = open_context(config, spark, client)
-            found: dict[str, float] = {}
-            if options.changes:
-                found |= batches(context, kafka.bootstrap_servers, options.changes, options.batch_rows)
-            if options.rounds:
-                found |= rewriting(context, options.rows, options.rounds)
-            spark.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name,
+        running_kafka(Path(name) / "kafka") as kafka,
+    ):
+        config = _config(Path(name), kafka.bootstrap_servers)
+        client = KafkaClient(config.kafka)
+        spark = build_session(config)
+        context = open_context(config, spark, client)
+        found: dict[str, float] = {}
+        if options.changes:
+            found |= batches(context, kafka.bootstrap_servers, options.changes, options.batch_rows)
+        if options.rounds:
+            found |= rewriting(context, options.rows, options.rounds)
+        spark.stop()
     show(found, as_json=options.json)
     return 0
 

@@ -229,10 +229,12 @@ def main() -> None:
     effort = QUICK if options.quick else FULL
     configure()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        with running_kafka(Path(name) / "kafka") as kafka:
-            servers = kafka.bootstrap_servers
-            results = measure(Path(name), servers, effort, options)
+    with (
+        tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name,
+        running_kafka(Path(name) / "kafka") as kafka,
+    ):
+        servers = kafka.bootstrap_servers
+        results = measure(Path(name), servers, effort, options)
     print(as_json(results) if options.json else as_text(results))
     if results.differences:
         raise SystemExit(1)

@@ -278,9 +278,11 @@ def main() -> None:
     if options.first_batch:
         first_batch(options)
         return
-    with tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name:
-        with running_kafka(Path(name) / "kafka") as kafka:
-            figures = compare(Path(name), kafka.bootstrap_servers, options.events_scale)
+    with (
+        tempfile.TemporaryDirectory(prefix="cdc-sync-bench-") as name,
+        running_kafka(Path(name) / "kafka") as kafka,
+    ):
+        figures = compare(Path(name), kafka.bootstrap_servers, options.events_scale)
     print(as_json(figures) if options.json else as_text(figures))
     if figures["differences"]:
         raise SystemExit(1)
