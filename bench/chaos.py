@@ -107,14 +107,14 @@ def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: b
     try:
         if disturbing is not None:
             disturbing.start()
-        kills = _kill_often(JobProcess(folder / f"{_NAME}.yaml"), ends, chance, outages=outages)
+        kills = kill_often(JobProcess(folder / f"{_NAME}.yaml"), ends, chance, outages=outages)
         if disturbing is not None:
             disturbing.join()
     finally:
         stop.set()
         for table in tables:
             table.join()
-    _wait_for_connector(dsn, connector)
+    wait_for_connector(dsn, connector)
     counts = sum((table.counts for table in tables), Counter[str]())
     print("written: " + ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items())))
     if disturbing is not None:
@@ -122,7 +122,7 @@ def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: b
     failures = [f"writer of {table.name}: {table.failure!r}" for table in tables if table.failure is not None]
     if disturbing is not None and disturbing.failure is not None:
         failures.append(f"outages: {disturbing.failure!r}")
-    failures += _last_run(folder, _NAME) + _compare(folder, dsn) + _replayed(folder)
+    failures += last_run(folder, _NAME) + compare(folder, _NAME, dsn) + _replayed(folder)
     for failure in failures:
         print(f"  {failure}")
     print(f"{'DIFFERENT' if failures else 'EQUAL'} after {kills} kills, {time.monotonic() - began:.0f} s")
@@ -234,7 +234,8 @@ class Connector:
         return False
 
 
-def _wait_for_connector(dsn: str, connector: Connector) -> None:
+def wait_for_connector(dsn: str, connector: Connector) -> None:
+    """Return when everything that was committed is in Kafka."""
     admin = psycopg.connect(dsn, autocommit=True)
     row = admin.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None
@@ -247,7 +248,8 @@ def _wait_for_connector(dsn: str, connector: Connector) -> None:
         time.sleep(0.2)
 
 
-def _kill_often(job: JobProcess, ends: float, chance: random.Random, *, outages: bool) -> int:
+def kill_often(job: JobProcess, ends: float, chance: random.Random, *, outages: bool) -> int:
+    """Start the job and kill it, until a moment of the monotonic clock; return how often."""
     number = 0
     while time.monotonic() < ends:
         number += 1
@@ -272,7 +274,7 @@ def _kill_often(job: JobProcess, ends: float, chance: random.Random, *, outages:
     return number
 
 
-def _last_run(folder: Path, name: str) -> list[str]:
+def last_run(folder: Path, name: str) -> list[str]:
     """Let it finish, and tell what it is not content with."""
     began = time.monotonic()
     command = [sys.executable, "-m", "cdc_sync", "run", str(folder / f"{name}.yaml"), "--once"]
@@ -291,9 +293,10 @@ def _last_run(folder: Path, name: str) -> list[str]:
     return failures
 
 
-def _compare(folder: Path, dsn: str) -> list[str]:
+def compare(folder: Path, pipeline: str, dsn: str) -> list[str]:
+    """Compare the source's tables with the lake's, row by row."""
     failures = []
-    lake = Lake(name="lake", service=f"jdbc:sqlite:{folder}/{_NAME}/catalog.db")
+    lake = Lake(name="lake", service=f"jdbc:sqlite:{folder}/{pipeline}/catalog.db")
     with PostgresSource(dsn) as source:
         for name in source.tables("app"):
             wanted, table = source.image(name), lake.table(name)
@@ -306,7 +309,7 @@ def _compare(folder: Path, dsn: str) -> list[str]:
 
 def _replayed(folder: Path) -> list[str]:
     """Read the topics from their beginning with a pipeline of its own; its history has to be the same."""
-    failures = _last_run(folder, _AGAIN)
+    failures = last_run(folder, _AGAIN)
     first, second = (_history(folder / "state" / name / "history") for name in (_NAME, _AGAIN))
     print(f"history: {len(first)} versions, {len(second)} when the topics are read again")
     different = sorted(path for path in {*first, *second} if first.get(path) != second.get(path))

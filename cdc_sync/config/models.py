@@ -47,6 +47,7 @@ class Job(Section):
     trigger_interval: Duration = timedelta(seconds=1)
     max_offsets_per_batch: Annotated[int, Field(ge=1)] = 200_000
     max_bytes_per_batch: Annotated[int, Field(ge=1024 * 1024)] = 2 * 1024 * 1024 * 1024
+    whole_transactions: bool = False
     parallel_tables: Annotated[int, Field(ge=1, le=64)] = 4
     compile_from_rows: Annotated[int, Field(ge=0)] = 100_000
 

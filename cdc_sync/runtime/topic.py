@@ -20,6 +20,7 @@ from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.observe import reached_before, survey_with
 from cdc_sync.runtime.other_records import OtherRecords
 from cdc_sync.runtime.tables import Tables
+from cdc_sync.runtime.transactions import WholeTransactions
 from cdc_sync.sources.records import Place
 from cdc_sync.spark.observe import Survey
 
@@ -47,6 +48,7 @@ class TopicSync:
         self._sizes: dict[int, tuple[float | None, float]] = {}
         """How large a partition's records are, in bytes, and until when that is taken for true."""
         self._others = OtherRecords(context, topic)
+        self._whole = WholeTransactions(context, topic)
         self.waiting: str | None = None
         """Why the topic stands although no table of it is paused; it is tried again. None if it does not."""
 
@@ -86,6 +88,8 @@ class TopicSync:
             beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
             active = self._active(beginnings)
             step = self._step(ends, beginnings, active, limit)
+            if self._context.config.job.whole_transactions:
+                step = self._whole(step, one_table=len(self._tables.of(self._topic)) < 2)
             if not step:
                 for table in active:
                     table.recovered()  # a commit whose reply was lost leaves nothing to do

@@ -95,6 +95,16 @@ class KafkaClient:
         """Return the first offset of each partition that is still there, as `ends`."""
         return self._offsets("ask for first offsets", topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
+    def since(self, topic: str, at: int) -> Mapping[int, int]:
+        """Return the offset of each partition's first record that is as old as this, or newer; where it ends else.
+
+        Args:
+            at: in milliseconds since the epoch.
+        """
+        found = self._offsets("ask for offsets by time", [topic], OffsetSpec.for_timestamp(at)).get(topic, {})
+        ends = self.ends([topic]).get(topic, {})
+        return {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
+
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
         """Return the brokers' ids of topics; a topic that was deleted and made again has another id."""
         if not topics:
@@ -129,6 +139,11 @@ class KafkaClient:
 
         What was found is remembered for a moment, for one batch asks for the same record from several places.
         """
+        record = self.peek_from(topic, partition, offset)
+        return record if record is not None and record.offset == offset else None
+
+    def peek_from(self, topic: str, partition: int, offset: int) -> Record | None:
+        """Return the first record at or behind an offset, as `peek`; None if there is none yet."""
         place = (topic, partition, offset)
         ahead = self._ahead.get(place)
         if ahead is not None:
@@ -303,9 +318,7 @@ class KafkaClient:
                     return None
 
         message = self._brokers.asked(f"read {topic}[{partition}]@{offset}", ask)
-        if message is None or message.offset() != offset:
-            return None
-        return record_of(message)
+        return None if message is None else record_of(message)
 
     @contextmanager
     def _reading(self, places: Collection[Place], settings: dict[str, Any]) -> Iterator[Consumer]:

@@ -138,13 +138,14 @@ def change_payload(
     source: Mapping[str, object],
     op: str,
     ts_ns: int,
+    transaction: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """Return the payload of a change event; rows are in wire form and in the order of the columns."""
     return {
         "before": before,
         "after": after,
         "source": source,
-        "transaction": None,
+        "transaction": transaction,
         "op": op,
         "ts_ms": ts_ns // 1_000_000,
         "ts_us": ts_ns // 1000,
@@ -160,4 +161,31 @@ def heartbeat(prefix: str, ts_ms: int) -> Record:
     return Record(
         key=message(replace(key, version=1), {"serverName": prefix}),
         value=message(replace(value, version=1), {"ts_ms": ts_ms}),
+    )
+
+
+def transaction_end(id_: str, events: Mapping[str, int]) -> Record:
+    """Return what the topic `<prefix>.transaction` holds of a transaction's end.
+
+    Args:
+        id_: as the connector writes it.
+        events: how many there are of each table, by `schema.table`.
+    """
+    name = "io.debezium.connector.common.TransactionMetadata"
+    count = column("event_count", INT64, optional=False)
+    table = struct("event.collection", column("data_collection", TEXT, optional=False), count)
+    value = struct(
+        f"{name}Value",
+        column("status", TEXT, optional=False),
+        column("id", TEXT, optional=False),
+        column("event_count", INT64),
+        ConnectSchema(type="array", optional=True, field="data_collections", items=replace(table, version=1)),
+        column("ts_ms", INT64, optional=False),
+    )
+    counts = [{"data_collection": table, "event_count": count} for table, count in events.items()]
+    said = {"status": "END", "id": id_, "event_count": sum(events.values()), "data_collections": counts, "ts_ms": 1}
+    key = struct(f"{name}Key", column("id", TEXT, optional=False))
+    return Record(
+        key=message(replace(key, version=1), {"id": id_}),
+        value=message(replace(value, version=1), said),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import SchemaError
 from cdc_sync.testing.connect import encode, json_text
 from cdc_sync.testing.connect import prefix as prefix_of
-from cdc_sync.testing.envelope import Record, change_payload, envelope_schema, key_schema, source_block
+from cdc_sync.testing.envelope import Record, change_payload, envelope_schema, key_schema, source_block, transaction_end
 
 
 class Wal:
@@ -21,8 +22,19 @@ class Wal:
     Without `transaction` every statement is a transaction of its own.
     """
 
-    def __init__(self, lsn: int = 23_000_000, *, later_than: Wal | None = None) -> None:
-        """Begin at a place; `later_than` is the log of another server that was in use until a minute ago."""
+    def __init__(
+        self, lsn: int = 23_000_000, *, later_than: Wal | None = None, provides_transactions: bool = False
+    ) -> None:
+        """Begin at a place.
+
+        Args:
+            lsn: the place.
+            later_than: the log of another server that was in use until a minute ago.
+            provides_transactions: the connector's `provide.transaction.metadata`.
+        """
+        self.provides_transactions = provides_transactions
+        self.events: Counter[str] = Counter()
+        """How many the last transaction has, by `schema.table`."""
         self.lsn = lsn
         self._epoch = 1_700_000_000_000_000
         if later_than is not None:
@@ -49,11 +61,26 @@ class Wal:
             return
         self._open = True
         self.tx_id += 1
+        self.events.clear()
         try:
             yield
         finally:
             self._open = False
             self.last_commit = self.advance()
+
+    def block(self, table: TableId, lsn: int) -> Mapping[str, object] | None:
+        """Count an event of the transaction, and return what it says of that; None where the connector says nothing."""
+        name = f"{table.schema}.{table.table}"
+        self.events[name] += 1
+        if not self.provides_transactions:
+            return None
+        order = {"total_order": self.events.total(), "data_collection_order": self.events[name]}
+        return {"id": f"{self.tx_id}:{lsn}", **order}
+
+    @property
+    def end(self) -> Record:
+        """The record that says that the last transaction ended, of the topic `<prefix>.transaction`."""
+        return transaction_end(f"{self.tx_id}:{self.lsn}", self.events)
 
 
 Row = dict[str, object]
@@ -256,6 +283,7 @@ class SourceTable:
             source=source,
             op=op,
             ts_ns=(self.wal.now_us + 500) * 1000,
+            transaction=None if op == "r" else self.wal.block(self.id, lsn),
         )
         key = self._key_of(before if after is None else after)
         return Record(key=key, value=self._heads()[1] + json_text(payload).encode() + b"}")
