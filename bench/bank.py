@@ -44,9 +44,9 @@ spark:
     spark.driver.memory: 1g
     spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
-_ACCOUNTS, _PAID = 60, 10**12
+_ACCOUNTS, _PAID = 200, 10**12
 """How many accounts there are at first, and what is paid in at a time, which no transfers come to."""
-_MOST = 200
+_MOST = 300
 """Offsets of a batch: fewer than some transactions have."""
 
 
@@ -91,7 +91,7 @@ class Bank:
         assert callable(work)
         try:
             with psycopg.connect(self._dsn, autocommit=True) as connection:
-                while not self._stop.wait(chance.uniform(0.0, 0.1)):
+                while not self._stop.wait(chance.uniform(0.02, 0.3)):
                     try:
                         kind = work(connection, chance)
                     except (errors.DeadlockDetected, errors.UndefinedColumn):

@@ -5,7 +5,9 @@
 Real Postgres, Debezium and Kafka on this machine. Each kill takes the driver's whole process group, Python and JVM, at
 a random moment: during start-up, right after a log line of interest (a version was recorded, the target migrated, a
 batch written), or any time later. Meanwhile, one after the other: the broker is stopped, or frozen as if the network
-to it were cut; Kafka Connect is stopped; the database is. The comparison reads Postgres and Iceberg without Spark, and
+to it were cut; Kafka Connect is stopped; the database is; the way to the schema registry is cut, and that to the store,
+which speaks S3, of the pipeline's state. Where Java 21 is missing there is no registry, and events are JSON. The
+comparison reads Postgres and Iceberg without Spark, and
 a second pipeline reads the topics from their beginning into a history that has to be the same. The seed decides what is
 written and what happens when; how far the job is by then depends on the machine. Exit code 0 only if all is equal.
 """
@@ -22,27 +24,38 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psycopg
 from changing_source import ChangingTable, Column
+from gate import Gate
 
+from cdc_sync.config import load_config
 from cdc_sync.demo.compare import differences
 from cdc_sync.demo.lake import Lake, image
 from cdc_sync.demo.postgres import PostgresSource, create_database
 from cdc_sync.errors import SetupError
+from cdc_sync.local import jars
+from cdc_sync.local.ports import LOOPBACK, accepts_connections, free_ports
+from cdc_sync.local.process import ServerProcess
 from cdc_sync.local.stack import LocalStack
+from cdc_sync.storage.documents import Documents
 from cdc_sync.storage.state import StateStore
 from tests.live.job import JobProcess
+from tests.registry.server import RegistryServer
 
 _ROOT = Path(__file__).parents[1]
 _CONFIG = """\
-pipeline: {{name: {name}, state: '{folder}/state'}}
+pipeline: {{name: {name}, state: '{state}'}}
+{registry}
 kafka: {{bootstrap_servers: '{servers}', topic_pattern: 'src\\.app\\..*'}}
 tables: [{{pattern: 'src\\.app\\..*'}}]
 target: {{catalog: {{warehouse: '{folder}/{name}'}}}}
@@ -61,6 +74,7 @@ _TABLES = {
 _NAME, _AGAIN = "chaos", "again"
 _MOMENTS = ("schema version recorded", "target migrated", "batch written")
 _PATIENCE = 90.0
+_BUCKET = "chaos"
 
 
 def main() -> int:
@@ -71,15 +85,89 @@ def main() -> int:
     arguments.add_argument("--keep", metavar="FOLDER", type=Path, help="work there and leave everything")
     given = arguments.parse_args()
     print(f"seed {given.seed}, {given.minutes:g} minutes", flush=True)
-    with LocalStack(given.keep) as stack:
-        return _run(stack, given.minutes * 60, random.Random(given.seed), outages=given.only is None)
+    stack = LocalStack(given.keep)
+    with ExitStack() as running:
+        registry = _registry(stack, running)
+        running.enter_context(stack)
+        around = Around(stack, registry, running.enter_context(s3_store(stack.folder)))
+        return _run(around, given.minutes * 60, random.Random(given.seed), outages=given.only is None)
 
 
-def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: bool) -> int:
-    folder, began = stack.folder, time.monotonic()
+@dataclass(frozen=True)
+class Around:
+    """What the job depends on, and the ways to it."""
+
+    stack: LocalStack
+    registry: Gate | None
+    store: Gate
+
+    def configuration(self, name: str) -> str:
+        registry = f"registry: {{url: '{_at(self.registry)}', type: apicurio, ids: global, headers: true}}"
+        return _CONFIG.format(
+            name=name,
+            state=f"s3://{_BUCKET}/state",
+            registry="" if self.registry is None else registry,
+            folder=self.stack.folder,
+            servers=self.stack.kafka.bootstrap_servers,
+        )
+
+    def register(self) -> None:
+        """Have the connector run."""
+        # It goes on by itself where the database or the broker was away; if it gave up, `Outages` has it begin again.
+        extra = {"database.dbname": "src", "errors.max.retries": "-1", "retriable.restart.connector.wait.ms": "1000"}
+        if self.registry is not None:
+            for part in ("key", "value"):
+                extra[f"{part}.converter"] = "io.apicurio.registry.utils.converter.AvroConverter"
+                extra[f"{part}.converter.apicurio.registry.url"] = f"{_at(self.registry)}/apis/registry/v2"
+                extra[f"{part}.converter.apicurio.registry.auto-register"] = "true"
+        self.stack.register_postgres_connector("src", extra=extra)
+
+
+def _at(gate: Gate | None) -> str:
+    return "" if gate is None else f"http://{LOOPBACK}:{gate.port}"
+
+
+def _registry(stack: LocalStack, running: ExitStack) -> Gate | None:
+    """Start a schema registry, which keeps its schemas in memory, so that only the way to it can be cut."""
+    port, management_port = free_ports(2)
+    server = RegistryServer(stack.folder / "registry", port=port, management_port=management_port)
+    try:
+        server.start()
+    except SetupError as error:
+        print(f"no registry: {error}")
+        return None
+    running.callback(server.stop)
+    stack.connect.plugins = (*stack.connect.plugins, jars.AVRO_CONVERTER)
+    return Gate(port)
+
+
+@contextmanager
+def s3_store(folder: Path) -> Iterator[Gate]:
+    """Start a store that speaks S3, and have this process and those it starts find it by the environment."""
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "uv", "tool", "run", "--from", "moto[server]==5.2.5", "moto_server"]
+    server = ServerProcess("S3", [*command, "-H", LOOPBACK, "-p", str(port)], log=folder / "store.log", cwd=folder)
+    try:
+        server.wait_until(lambda: accepts_connections(port), timeout=300)
+        gate = Gate(port)
+        os.environ |= {
+            "AWS_ACCESS_KEY_ID": "chaos",
+            "AWS_SECRET_ACCESS_KEY": "chaos",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": _at(gate),
+            "AWS_ALLOW_HTTP": "true",
+        }
+        request = urllib.request.Request(f"{_at(gate)}/{_BUCKET}", method="PUT")
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30).close()
+        yield gate
+    finally:
+        server.stop()
+
+
+def _run(around: Around, seconds: float, chance: random.Random, *, outages: bool) -> int:
+    stack, folder, began = around.stack, around.stack.folder, time.monotonic()
     for name in (_NAME, _AGAIN):
-        text = _CONFIG.format(name=name, folder=folder, servers=stack.kafka.bootstrap_servers)
-        (folder / f"{name}.yaml").write_text(text)
+        (folder / f"{name}.yaml").write_text(around.configuration(name))
     dsn = create_database(stack.postgres.dsn, "src")
     with psycopg.connect(dsn, autocommit=True) as admin:
         admin.execute("create schema app")
@@ -99,11 +187,11 @@ def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: b
     ]
     with psycopg.connect(dsn, autocommit=True) as admin:
         admin.execute("alter table app.lines replica identity full")
-    _register(stack)
+    around.register()
     for table in tables:
         table.start()
     ends = began + seconds
-    disturbing = Outages(stack, random.Random(chance.randrange(10**9)), ends) if outages else None
+    disturbing = Outages(around, random.Random(chance.randrange(10**9)), ends) if outages else None
     try:
         if disturbing is not None:
             disturbing.start()
@@ -129,22 +217,15 @@ def _run(stack: LocalStack, seconds: float, chance: random.Random, *, outages: b
     return 1 if failures else 0
 
 
-def _register(stack: LocalStack) -> None:
-    # It goes on by itself where the database or the broker was away; if it gave up, `Outages` has it begin again.
-    stack.register_postgres_connector(
-        "src",
-        extra={"database.dbname": "src", "errors.max.retries": "-1", "retriable.restart.connector.wait.ms": "1000"},
-    )
-
-
 class Outages:
     """Stops, freezes and starts again what the job and its source depend on, one thing at a time, in a thread."""
 
-    def __init__(self, stack: LocalStack, chance: random.Random, ends: float) -> None:
+    def __init__(self, around: Around, chance: random.Random, ends: float) -> None:
         """Have it go on until a moment of the monotonic clock."""
         self.counts: Counter[str] = Counter()
         self.failure: Exception | None = None
-        self._stack = stack
+        self._around = around
+        self._stack = around.stack
         self._chance = chance
         self._ends = ends
         self._thread = threading.Thread(target=self._run, name="outages")
@@ -161,7 +242,10 @@ class Outages:
             "broker frozen": self._broker_frozen,
             "Connect stopped": self._connect_stopped,
             "database stopped": self._database_stopped,
+            "store cut": partial(self._cut, self._around.store),
         }
+        if self._around.registry is not None:
+            ways["registry cut"] = partial(self._cut, self._around.registry)
         try:
             while time.monotonic() + 30 < self._ends:
                 time.sleep(self._chance.uniform(8, 25))
@@ -198,6 +282,11 @@ class Outages:
         self._away()
         self._stack.postgres.start()
 
+    def _cut(self, gate: Gate) -> None:
+        gate.set(self._chance.choice(("refusing", "silent")))
+        self._away()
+        gate.set("open")
+
     def _connector_runs(self) -> None:
         """Have the connector run again; a worker that was started anew knows none, and it may have given up."""
         deadline = time.monotonic() + _PATIENCE
@@ -207,7 +296,7 @@ class Outages:
                     return
                 with suppress(LookupError):
                     self._stack.connect.delete("src")
-                _register(self._stack)
+                self._around.register()
                 return
             if time.monotonic() > deadline:
                 raise SetupError("the connector does not come back")
@@ -283,7 +372,7 @@ def last_run(folder: Path, name: str) -> list[str]:
     with (folder / "job.log").open("a") as log:
         log.write(ended.stderr)
     failures = [] if ended.returncode == 0 else [f"the last run failed: {ended.stderr[-2000:]}"]
-    state = StateStore(f"{folder}/state/{name}")
+    state = StateStore(load_config(folder / f"{name}.yaml").pipeline.root)
     failures += [f"{table.table} is {table.state}: {table.reason}" for table in state.tables() if table.reason]
     failures += [f"{item.records} records set aside: {item.reason}" for item in state.dead_letters.counts()]
     text = (folder / "job.log").read_text(errors="replace")
@@ -310,14 +399,15 @@ def compare(folder: Path, pipeline: str, dsn: str) -> list[str]:
 def _replayed(folder: Path) -> list[str]:
     """Read the topics from their beginning with a pipeline of its own; its history has to be the same."""
     failures = last_run(folder, _AGAIN)
-    first, second = (_history(folder / "state" / name / "history") for name in (_NAME, _AGAIN))
+    first, second = (_history(load_config(folder / f"{name}.yaml").pipeline.root) for name in (_NAME, _AGAIN))
     print(f"history: {len(first)} versions, {len(second)} when the topics are read again")
     different = sorted(path for path in {*first, *second} if first.get(path) != second.get(path))
     return [*failures, *(f"history differs in {path}" for path in different[:10])]
 
 
-def _history(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
+def _history(root: str) -> dict[str, str | None]:
+    files = Documents(root)
+    return {path: files.text(path) for path in files.paths("history")}
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ class ConnectServer:
                 host=LOOPBACK,
                 port=self.port,
                 folder=self.folder,
-                plugins=",".join(str(jars.install(plugin)) for plugin in self.plugins),
+                plugins=",".join(str(self._plugin_path(plugin)) for plugin in self.plugins),
                 max_message_bytes=self.max_message_bytes,
             ),
             encoding="utf-8",
@@ -116,6 +116,17 @@ class ConnectServer:
         self.process = ServerProcess("Kafka Connect", command, log=self.folder / "connect.log", cwd=self.folder)
         if wait:
             self.wait_ready()
+
+    def _plugin_path(self, plugin: str) -> Path:
+        """Return a folder of plugins: of jars that lie side by side Connect would take each for one of its own."""
+        found = jars.install(plugin)
+        if not any(found.glob("*.jar")):
+            return found
+        link = self.folder / "plugins" / plugin / plugin
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(found)
+        return link.parent
 
     def wait_ready(self, *, timeout: float = 90.0) -> None:
         """Returns once the REST API answers."""

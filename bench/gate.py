@@ -1,0 +1,77 @@
+"""A way to a server on this machine that can be cut: refused, or silent as where packets are lost."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from typing import Literal
+
+from cdc_sync.local.ports import LOOPBACK, free_ports
+
+State = Literal["open", "refusing", "silent"]
+_CHUNK = 65536
+
+
+class Gate:
+    """Passes connections on to a port.
+
+    Attributes:
+        port: where it listens.
+    """
+
+    def __init__(self, behind: int) -> None:
+        """Open it.
+
+        Args:
+            behind: the server's port.
+        """
+        (self.port,) = free_ports(1)
+        self._behind = behind
+        self._state: State = "open"
+        self._changed = threading.Condition()
+        self._through: list[socket.socket] = []
+        self._listener = self._listen()
+
+    def set(self, state: State) -> None:
+        """Open or cut the way; connections that there are end, or have nothing pass any more."""
+        with self._changed:
+            self._state = state
+            self._changed.notify_all()
+        if state == "refusing":
+            self._listener.close()
+            self.drop()
+        elif self._listener.fileno() < 0:
+            self._listener = self._listen()
+
+    def drop(self) -> None:
+        """End all connections."""
+        there, self._through = self._through, []
+        for each in there:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _listen(self) -> socket.socket:
+        listener = socket.create_server((LOOPBACK, self.port))
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        return listener
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                with suppress(OSError):
+                    far = socket.create_connection((LOOPBACK, self._behind))
+                    self._through += [near, far]
+                    for each, other in ((near, far), (far, near)):
+                        threading.Thread(target=self._pass, args=(each, other), daemon=True).start()
+
+    def _pass(self, source: socket.socket, into: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(_CHUNK):
+                with self._changed:
+                    self._changed.wait_for(lambda: self._state != "silent")
+                into.sendall(data)
+        for each in (source, into):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
