@@ -170,6 +170,8 @@ def _status(value: Status, secrets: Collection[Secret]) -> Iterator[str | Table]
     written = max((line.written_at for line in value.tables if line.written_at is not None), default=None)
     yield "job: " + ("none has run yet" if value.job is None else _job(value.job, written))
     if value.job is not None and value.job.state == "running":
+        for name, doing in value.job.doing.items():
+            yield f"{name}: {doing.what} for {span(max(0.0, time.time() - doing.since))}"
         if value.job.refused is not None:
             yield f"configuration: the last edit is refused, and the one before goes on: {value.job.refused}"
         yield from (f"topic {topic} cannot be read: {why}" for topic, why in value.job.unread.items())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from cdc_sync.config.models import Config
 from cdc_sync.config.routes import is_routed
 from cdc_sync.core.model.dead_letters import DeadLetterCount
-from cdc_sync.core.model.lease import JobState, Lease, state_of
+from cdc_sync.core.model.lease import Doing, JobState, Lease, state_of
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.status import TableStatus
@@ -72,6 +72,7 @@ class JobLine:
         silent_s: how long ago that was.
         batch_s: how long the batch runs that it is in; None between two.
         refused: why the last edit of the configuration was not taken up; None if it was.
+        doing: what is done of tables just now, while it runs, and since when, in seconds since the epoch.
         unread: topics that cannot be read and of which no table is known that could say so, and why not.
     """
 
@@ -86,6 +87,7 @@ class JobLine:
     batches: int
     batch_s: float | None
     refused: str | None = None
+    doing: Mapping[str, Doing] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -156,6 +158,7 @@ def _line_of(seen: Lease, age: float, state: JobState | Literal["standby"]) -> J
         silent_s=round(max(age, 0.0), 1),
         batches=seen.pulse.batches,
         refused=seen.pulse.refused,
+        doing=seen.pulse.doing if state == "running" else {},
         unread=seen.pulse.unread,
         batch_s=None if began is None or state != "running" else round(max(now - began, 0.0), 1),
     )

@@ -58,6 +58,7 @@ class TableActor:
 
     Attributes:
         state: all that is known of it.
+        now: tells what is done of it.
         is_to_look: the operator said something that it takes up before its next step; any thread may say so.
     """
 
@@ -76,6 +77,7 @@ class TableActor:
         self.context = context
         self.observer = Observer(context)
         self._execute = executor(context)
+        self.now = self._execute.now
         self._takes_known = takes_known
         self._files = TableFiles(context.state, route.table, context.guard)
 

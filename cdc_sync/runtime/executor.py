@@ -56,6 +56,7 @@ from cdc_sync.errors import HistoryError, ShareRefused, TargetError, VersionExis
 from cdc_sync.runtime.context import Context
 from cdc_sync.runtime.evidence import settled
 from cdc_sync.runtime.joined_values import joined_values
+from cdc_sync.runtime.now import Now
 from cdc_sync.runtime.range_schemas import converters_of
 from cdc_sync.runtime.write import write_range
 from cdc_sync.runtime.write_plan import Outcome, WritePlan
@@ -72,9 +73,14 @@ _KEPT = 1_000
 
 
 class Executor:
-    """Acts on history, target and files of one table. One thread at a time."""
+    """Acts on history, target and files of one table. One thread at a time.
+
+    Attributes:
+        now: tells what it carries out.
+    """
 
     def __init__(self, context: Context) -> None:
+        self.now = Now()
         self._context = context
         self.begin_hour()
 
@@ -89,6 +95,10 @@ class Executor:
             CdcSyncError: if it cannot be; whether it was all the same shows when the table is read again.
         """
         self._context.guard()
+        with self.now.telling(step):
+            return self._carry_out(state, seen, step)
+
+    def _carry_out(self, state: TableState, seen: Seen, step: Effect) -> Made:
         match step:
             case Record():
                 return self._record(state, seen, step)
@@ -220,7 +230,8 @@ class Executor:
             letters=self._letters,
             skipped=places_in(state.requests.skips, step.ranges),
         )
-        outcome = self._written(plan)
+        with self.now.telling(step):
+            outcome = self._written(plan)
         return None if outcome.progress is None else self._behind(state, plan, outcome)
 
     def _written(self, plan: WritePlan) -> Outcome:

@@ -104,7 +104,13 @@ class SyncJob:
     def pulse(self) -> Pulse:
         """Return what the job does now, for those who look at it from outside."""
         unread = dict(islice(self.unread().items(), _UNREAD))
-        return Pulse(batches=self.batches, batch_began=self._batch_began, batch_ended=self._batch_ended, unread=unread)
+        return Pulse(
+            batches=self.batches,
+            batch_began=self._batch_began,
+            batch_ended=self._batch_ended,
+            doing={str(table.table): doing for table in self.tables.all() if (doing := table.now.doing) is not None},
+            unread=unread,
+        )
 
     def unread(self) -> Mapping[str, str]:
         """Return topics that cannot be read and of which no table is known that could say so, and why not."""

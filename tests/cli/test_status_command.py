@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.dead_letters import DeadLetter
-from cdc_sync.core.model.lease import Lease, Process, Pulse
+from cdc_sync.core.model.lease import Doing, Lease, Process, Pulse
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import seconds_of, utc
 from cdc_sync.core.planning.resync import Mark
@@ -266,6 +266,17 @@ def test_the_job_comes_first(cdc_sync: CommandLine, config: Path, lease: dict[st
     ran = cdc_sync("status", config)
 
     assert re.fullmatch(f"job: {said}", ran.out.splitlines()[0])
+
+
+def test_what_is_done_of_a_table_is_told_while_the_job_runs(cdc_sync: CommandLine, config: Path) -> None:
+    leases = Leases(f"{config.parent}/state/inventory", create=True)
+    doing = {"shop.inv.orders": Doing(what="rewrites the target", since=time.time() - 7_300)}
+    leases.make(replace(LEASE, pulse=Pulse(doing=doing)))
+
+    assert cdc_sync("status", config).out.splitlines()[1] == "shop.inv.orders: rewrites the target for 2 h"
+    assert cdc_sync("status", config, "--json").json["job"]["doing"]["shop.inv.orders"]["what"] == "rewrites the target"
+    leases.make(replace(LEASE, number=LEASE.number + 1, ended="stopped", pulse=Pulse(doing=doing)))
+    assert "rewrites" not in cdc_sync("status", config).out
 
 
 def test_an_edit_of_the_configuration_that_was_refused_is_told_while_the_job_runs(

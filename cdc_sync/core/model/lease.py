@@ -41,6 +41,14 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """What is done of a table, in words, and since when, in seconds since the epoch."""
+
+    what: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
     """What a job does; times in seconds since the epoch.
 
@@ -49,6 +57,7 @@ class Pulse:
         batch_began: the one that runs; None between two.
         batch_ended: the last one.
         refused: why the last edit of the configuration was not taken up, None if it was.
+        doing: of tables that something is done of just now.
         unread: topics that cannot be read and of which no table is known that could say so; why not.
     """
 
@@ -56,6 +65,7 @@ class Pulse:
     batch_began: float | None = None
     batch_ended: float | None = None
     refused: str | None = None
+    doing: Mapping[str, Doing] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
