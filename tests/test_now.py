@@ -20,9 +20,9 @@ def test_it_is_told_until_the_step_has_ended_or_failed() -> None:
     def carried_out() -> None:
         with now.telling(ReadRest(ranges=(), stretches=())):
             seen.append(now.doing)
-            raise OSError
+            raise KeyError("step")
 
-    with pytest.raises(OSError):
+    with pytest.raises(KeyError, match="step"):
         carried_out()
     assert [doing.what for doing in seen if doing is not None] == ["reads on"]
     assert now.doing is None
