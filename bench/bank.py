@@ -102,7 +102,7 @@ class Bank:
 
     def _move(self, connection: psycopg.Connection, chance: random.Random) -> str:
         """Move money between accounts that nobody else uses just then, a little of it or from all to all."""
-        kind = chance.choices(["transfer", "round", "open", "close", "renumber"], weights=[70, 4, 8, 6, 12])[0]
+        kind = chance.choices(["transfer", "round", "open", "close", "renumber"], weights=[70, 1, 8, 6, 12])[0]
         with connection.transaction():
             most = {"transfer": 2, "close": 2, "round": 1000}.get(kind, 1)
             found = connection.execute(

@@ -122,6 +122,21 @@ class Around:
                 extra[f"{part}.converter.apicurio.registry.auto-register"] = "true"
         self.stack.register_postgres_connector("src", extra=extra)
 
+    def wait_for_the_connector(self) -> None:
+        """Return when it runs; a worker that was started anew knows none, and it may have given up."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            with suppress(SetupError, LookupError):
+                if self.stack.connect.status("src").is_running:
+                    return
+                with suppress(LookupError):
+                    self.stack.connect.delete("src")
+                self.register()
+                return
+            if time.monotonic() > deadline:
+                raise SetupError("the connector does not come back")
+            time.sleep(1)
+
 
 def _at(gate: Gate | None) -> str:
     return "" if gate is None else f"http://{LOOPBACK}:{gate.port}"
@@ -202,7 +217,7 @@ def _run(around: Around, seconds: float, chance: random.Random, *, outages: bool
         stop.set()
         for table in tables:
             table.join()
-    wait_for_connector(dsn, connector)
+    wait_for_connector(dsn, connector, around.wait_for_the_connector)
     counts = sum((table.counts for table in tables), Counter[str]())
     print("written: " + ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items())))
     if disturbing is not None:
@@ -252,7 +267,7 @@ class Outages:
                 name = self._chance.choice(list(ways))
                 print(f"outage: {name}", flush=True)
                 ways[name]()
-                self._connector_runs()
+                self._around.wait_for_the_connector()
                 self.counts[name] += 1
         except Exception as error:
             self.failure = error
@@ -287,21 +302,6 @@ class Outages:
         self._away()
         gate.set("open")
 
-    def _connector_runs(self) -> None:
-        """Have the connector run again; a worker that was started anew knows none, and it may have given up."""
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            with suppress(SetupError, LookupError):
-                if self._stack.connect.status("src").is_running:
-                    return
-                with suppress(LookupError):
-                    self._stack.connect.delete("src")
-                self._around.register()
-                return
-            if time.monotonic() > deadline:
-                raise SetupError("the connector does not come back")
-            time.sleep(1)
-
 
 class Connector:
     """How far Debezium is: everything before a confirmed place is in Kafka."""
@@ -323,8 +323,12 @@ class Connector:
         return False
 
 
-def wait_for_connector(dsn: str, connector: Connector) -> None:
-    """Return when everything that was committed is in Kafka."""
+def wait_for_connector(dsn: str, connector: Connector, look: Callable[[], None] = lambda: None) -> None:
+    """Return when everything that was committed is in Kafka.
+
+    Args:
+        look: called now and then, to have a connector run that gave up.
+    """
     admin = psycopg.connect(dsn, autocommit=True)
     row = admin.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None
@@ -332,6 +336,7 @@ def wait_for_connector(dsn: str, connector: Connector) -> None:
     while not connector.has_seen(end):
         # It confirms a place only when an event beyond it arrives.
         admin.execute("insert into pulse values (1, 1) on conflict (id) do update set beat = pulse.beat + 1")
+        look()
         if time.monotonic() > deadline:
             raise SystemExit("FAILED: the connector does not get to the end of the log")
         time.sleep(0.2)
