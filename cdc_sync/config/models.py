@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -107,6 +108,13 @@ class DeadLetters(Section):
     payload: Payload = "full"
     topic: Text | None = None
     keep_for: Duration | None = None
+    keep_bytes: Annotated[int, Field(ge=0)] | None = None
+
+    @property
+    def kept(self) -> tuple[float, float]:
+        """For how many seconds letters are kept, and how many bytes of them; without end where nothing is said."""
+        seconds = math.inf if self.keep_for is None else self.keep_for.total_seconds()
+        return seconds, math.inf if self.keep_bytes is None else self.keep_bytes
 
 
 class Spark(Section):

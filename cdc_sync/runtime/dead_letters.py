@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -61,16 +62,14 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
 
 
 def let_go_of_old(context: Context) -> None:
-    """Let go of letters that are older than `dead_letters.keep_for`; it is in the log how many."""
-    keep_for = context.config.dead_letters.keep_for
-    if keep_for is None:
+    """Let go of letters that are older, or more, than `dead_letters` says are kept; it is in the log how many."""
+    seconds, most = context.config.dead_letters.kept
+    if math.isinf(seconds) and math.isinf(most):
         return
     context.guard()
-    number = context.state.dead_letters.expire(
-        keep_for.total_seconds(), by="dead_letters.keep_for", at=utc(time.time())
-    )
+    number = context.state.dead_letters.expire(seconds, most, at=utc(time.time()))
     if number:
-        get_logger().warning("dead letters let go of", count=number, why="older than dead_letters.keep_for")
+        get_logger().warning("dead letters let go of", count=number, why="older or more than dead_letters keeps")
 
 
 def _tell(context: Context, letters: Sequence[DeadLetter]) -> None:

@@ -135,12 +135,17 @@ class DeadLetters:
             for path in _written(self._partitions(topic)[topic, partition]):
                 self._forget(path, offsets)
 
-    def expire(self, seconds: float, *, by: str, at: str) -> int:
-        """Let go of letters that were written so long ago; return how many there were."""
-        ages = {path: age for root in (_FOLDER, _BEFORE) for path, age in self._files.ages(root).items()}
-        old = {letter.place for letter in self._read([path for path, age in ages.items() if age > seconds])}
-        self.settle(old, outcome="discarded", by=by, at=at, why=f"older than {by}")
-        return len(old)
+    def expire(self, seconds: float, most: float, *, at: str) -> int:
+        """Let go of letters that were written so long ago, or so many bytes of letters ago; return how many it were."""
+        files = [it for root in (_BEFORE, _FOLDER) for it in self._files.written(root) if it.path.endswith(".jsonl")]
+        held, old = 0, []
+        for file in sorted(files):
+            held += file.size
+            if file.age > seconds or held > most:
+                old.append(file.path)
+        places = {letter.place for letter in self._read(old)}
+        self.settle(places, outcome="discarded", by="the job", at=at, why="older or more than dead_letters keeps")
+        return len(places)
 
     def refuse(self, why: Mapping[KafkaPosition, str]) -> None:
         """Keep why letters could not be applied."""

@@ -10,8 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from operator import itemgetter
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
@@ -23,6 +22,14 @@ from cdc_sync.storage.object_store import open_store
 FORMAT = 1
 
 T = TypeVar("T")
+
+
+class Written(NamedTuple):
+    """A file: how many seconds ago it was written, and its bytes."""
+
+    age: float
+    path: str
+    size: int
 
 
 class Documents:
@@ -85,11 +92,12 @@ class Documents:
             return False
         return True
 
-    def ages(self, folder: str) -> dict[str, float]:
-        """Return the files below a folder, ordered, and how many seconds ago each was written."""
+    def written(self, folder: str) -> list[Written]:
+        """Return the files below a folder, the newest first."""
         found = self._asked(lambda: [item for chunk in obstore.list(self._store, prefix=folder) for item in chunk])
         now = time.time()
-        return {item["path"]: now - item["last_modified"].timestamp() for item in sorted(found, key=itemgetter("path"))}
+        files = (Written(now - item["last_modified"].timestamp(), item["path"], item["size"]) for item in found)
+        return sorted(files)
 
     def age(self, path: str) -> float | None:
         """Return how many seconds ago a file was written, None if it is not there."""

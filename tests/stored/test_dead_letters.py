@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from dataclasses import replace
@@ -218,14 +219,26 @@ def test_old_ones_are_let_go_of_with_a_trace(kept: DeadLetters, tmp_path: Path) 
     written = time.time() - 3600
     os.utime(tmp_path / FOLDER / "4.jsonl", (written, written))
 
-    assert kept.expire(1800, by="dead_letters.keep_for", at="2026-01-02T03:04:05Z") == 2
-    assert kept.expire(1800, by="dead_letters.keep_for", at="2026-01-02T03:04:05Z") == 0
+    assert kept.expire(1800, math.inf, at="2026-01-02T03:04:05Z") == 2
+    assert kept.expire(1800, math.inf, at="2026-01-02T03:04:05Z") == 0
 
     assert [found.place.partition for found in kept.letters()] == [1]
     assert number(kept) == 1
     (trace,) = (tmp_path / FOLDER / "settled").iterdir()
-    assert json.loads(trace.read_text())["why"] == "older than dead_letters.keep_for"
+    assert json.loads(trace.read_text())["why"] == "older or more than dead_letters keeps"
     assert not (tmp_path / FOLDER / "4.jsonl").exists()
+
+
+def test_the_oldest_are_let_go_of_where_there_are_too_many_bytes(kept: DeadLetters, tmp_path: Path) -> None:
+    for minutes, offset in enumerate((9, 4, 7)):  # the newest first
+        kept.add((letter(offset),))
+        written = time.time() - 60 * minutes
+        os.utime(tmp_path / FOLDER / f"{offset}.jsonl", (written, written))
+    size = (tmp_path / FOLDER / "9.jsonl").stat().st_size
+
+    assert kept.expire(math.inf, 2 * size, at="2026-01-02T03:04:05Z") == 1
+
+    assert sorted(found.offset for found in kept.letters()) == [4, 9]
 
 
 def test_headers_are_those_of_kafka_connect() -> None:
