@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
@@ -14,7 +14,7 @@ from cdc_sync.core.debezium.forms import AvroBody, KnownSchema
 from cdc_sync.core.debezium.misfits import misfit
 from cdc_sync.core.debezium.refusals import OTHER_SCHEMA, Configured, why_not_a_table
 from cdc_sync.core.debezium.schema_book import SchemaBook
-from cdc_sync.core.model.dead_letters import DeadLetter, headers_of, kept_of
+from cdc_sync.core.model.dead_letters import DeadLetter, headers_of, kept_of, parts_of
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.problems import MALFORMED, NOT_READABLE, record_code
@@ -25,6 +25,7 @@ from cdc_sync.sources.samples import read_sample
 
 _AT_ONCE = 500
 """Records that are read and stored at a time."""
+_BYTES_AT_ONCE = 64_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,22 +44,27 @@ def set_aside(context: Context, found: Iterable[tuple[KafkaPosition, str | None]
         found: places in order; without a reason it is told from the record, and what carries nothing is left out.
         of: None where it is not known whose they are.
     """
-    places = iter(found)
-    while chunk := tuple(islice(places, _AT_ONCE)):
-        records: dict[KafkaPosition, Record] = {}
-        for (topic, partition), group in groupby((place for place, _ in chunk), lambda it: (it.topic, it.partition)):
-            for found_record in context.kafka.pick(topic, partition, sorted(place.offset for place in group)):
-                at = KafkaPosition(topic=topic, partition=partition, offset=found_record.offset)
-                records[at] = found_record
-        told = ((place, reason, records.get(place)) for place, reason in chunk)
-        kept = [letter for item in told if (letter := _kept(context, of, *item)) is not None]
+    letters = (letter for it in _records(context, found) if (letter := _kept(context, of, *it)) is not None)
+    for kept in parts_of(letters, most=_AT_ONCE, most_bytes=_BYTES_AT_ONCE):
         context.state.dead_letters.add(kept)
         _tell(context, kept)
-        if kept:
-            first = kept[0]
-            get_logger().warning(
-                "records set aside", topic=first.topic, count=len(kept), code=first.code.value, reason=first.reason
-            )
+        first = kept[0]
+        get_logger().warning(
+            "records set aside", topic=first.topic, count=len(kept), code=first.code.value, reason=first.reason
+        )
+
+
+def _records(
+    context: Context, found: Iterable[tuple[KafkaPosition, str | None]]
+) -> Iterator[tuple[KafkaPosition, str | None, Record | None]]:
+    """Return places, reasons, and the records that are there still."""
+    places = iter(found)
+    while chunk := tuple(islice(places, _AT_ONCE)):
+        for (topic, partition), group in groupby(chunk, lambda it: (it[0].topic, it[0].partition)):
+            left = {place.offset: (place, reason) for place, reason in group}
+            for record in context.kafka.pick(topic, partition, sorted(left)):
+                yield *left.pop(record.offset), record
+            yield from ((place, reason, None) for place, reason in left.values())
 
 
 def let_go_of_old(context: Context) -> None:

@@ -242,9 +242,14 @@ class KafkaClient:
         settings = {**self._brokers.settings, "message.max.bytes": _MOST_BYTES}
         producer = self._brokers.made(lambda: Producer(settings, logger=CLIENT_LOG))
         for record in records:
-            producer.produce(
-                topic, record.value, record.key, headers=list(record.headers), on_delivery=partial(told, record)
-            )
+            while True:
+                with suppress(BufferError):  # the queue is full: it is waited for brokers that take some of it
+                    producer.produce(
+                        topic, record.value, record.key, headers=list(record.headers), on_delivery=partial(told, record)
+                    )
+                    break
+                if not producer.poll(self._timeout):
+                    raise RetryError("no reply")
             producer.poll(0)
         if producer.flush(self._timeout) or left:
             raise RetryError("no reply")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cdc_sync.core.debezium import refusals
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, headers_of, kept_of
+from cdc_sync.core.model.dead_letters import DeadLetter, DeadLetterCount, headers_of, kept_of, parts_of
 from cdc_sync.core.model.offsets import offsets_in, runs_of
 from cdc_sync.core.planning import problems
 from cdc_sync.core.planning.problems import record_code
@@ -290,3 +290,23 @@ def test_a_table_that_is_read_anew_meets_what_was_redriven_again(kept: DeadLette
     assert tuple(kept.letters()) == (letter(4),)
     assert number(kept) == 1
     assert kept.places(TOPIC) == {(0, 4), (0, 7)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [
+        ([], []),
+        ([1, 1, 1], [2, 1]),
+        ([5, 5, 1], [2, 1]),
+        ([6, 5], [1, 1]),
+        ([99, 1], [1, 1]),
+        ([None, 10], [2]),
+    ],
+)
+def test_letters_are_kept_in_parts_of_so_many_and_so_many_bytes(sizes: list[int | None], parts: list[int]) -> None:
+    letters = [replace(letter(offset), size=size) for offset, size in enumerate(sizes)]
+
+    found = list(parts_of(letters, most=2, most_bytes=10))
+
+    assert [len(part) for part in found] == parts
+    assert [it for part in found for it in part] == letters

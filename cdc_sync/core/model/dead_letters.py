@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -153,3 +153,18 @@ def _shape(value: Any) -> Any:
             return "boolean"
         case _:
             return "number"
+
+
+def parts_of(letters: Iterable[DeadLetter], *, most: int, most_bytes: int) -> Iterator[list[DeadLetter]]:
+    """Return letters in parts of at most so many, and so many bytes of records, but of one at least."""
+    part: list[DeadLetter] = []
+    held = 0
+    for letter in letters:
+        size = letter.size or 0
+        if part and (len(part) == most or held + size > most_bytes):
+            yield part
+            part, held = [], 0
+        part.append(letter)
+        held += size
+    if part:
+        yield part
