@@ -1,8 +1,8 @@
 """What records cost that cannot be applied, and whether a table is right once they are redriven. See README.md.
 
 Two topics hold the same creates and then updates of random keys; of one of them a part of the events has a date that no
-table holds. One job reads both, by turns, in one JVM. Then the policy is mended, the dead letters are redriven, and the
-table is compared with what a pipeline made of the same topic that could read everything from the start.
+table holds. One job reads both, by turns, in one JVM. Then the policy is mended, the dead letters are redriven, and
+`cdc-sync verify` compares both tables with those of a Postgres that holds what the events say.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
+import psycopg
 from confluent_kafka import Producer
 from figures import show
 from measure import Meter
-from pyspark.sql import SparkSession
 
 import cdc_sync
 from cdc_sync.config import Config, parse_config
 from cdc_sync.local.kafka import running_kafka
+from cdc_sync.local.ports import free_ports
+from cdc_sync.local.postgres import DATABASE, PostgresServer
 from cdc_sync.runtime.context import open_context
 from cdc_sync.runtime.job import SyncJob
 from cdc_sync.sources.kafka import KafkaClient
-from cdc_sync.spark.formats import catalog_settings
 from cdc_sync.spark.session import build_session
 from cdc_sync.testing import DATE, INT32, INT64, TEXT, Record, SourceTable, column
 
@@ -41,7 +42,7 @@ _ID, _DAY, _N = 1_234_567, 12_345, 7_654_321
 
 def _table(name: str) -> SourceTable:
     columns = [column("id", INT32, optional=False), column("day", DATE), column("note", TEXT), column("n", INT64)]
-    return SourceTable(name, columns, prefix="bench", null_is_default=False)
+    return SourceTable(name, columns, prefix="bench", database=DATABASE, null_is_default=False)
 
 
 def _template(record: Record) -> tuple[bytes, bytes]:
@@ -54,17 +55,33 @@ def _template(record: Record) -> tuple[bytes, bytes]:
     return record.key.replace(b"%d" % _ID, b"%d"), value.replace(b"NOTE", b"%(note)s")
 
 
-def _events(table: SourceTable, number: int, share: float) -> Iterator[tuple[bytes, bytes]]:
-    """Three fifths creates, then updates; `share` of them cannot be applied. Else all tables have the same."""
+def _changes(number: int, share: float) -> Iterator[tuple[int, int]]:
+    """Key and day of each event: three fifths creates, then updates, of which `share` cannot be applied."""
     chosen, bad, creates = random.Random(1), random.Random(2), number * 3 // 5
+    for at in range(number):
+        yield at if at < creates else chosen.randrange(creates), _BAD if bad.random() < share else _GOOD + at % 100
+
+
+def _events(table: SourceTable, number: int, share: float) -> Iterator[tuple[bytes, bytes]]:
+    """Return keys and values of a table's records."""
     (made,) = table.insert(id=_ID, day=_DAY, note="NOTE", n=_N)
     (changed,) = table.update({"id": _ID}, day=_DAY, note="NOTE", n=_N)
     templates = [_template(made), _template(changed)]
-    for at in range(number):
-        id_ = at if at < creates else chosen.randrange(creates)
-        key, value = templates[at >= creates]
-        day = _BAD if bad.random() < share else _GOOD + at % 100
+    for at, (id_, day) in enumerate(_changes(number, share)):
+        key, value = templates[at >= number * 3 // 5]
         yield key % id_, value % {b"lsn": 1_000 + at, b"id": id_, b"day": day, b"n": at, b"note": b"note %d" % at}
+
+
+def _fill(dsn: str, name: str, number: int, share: float) -> None:
+    """Give the source the rows that the events lead to."""
+    rows = {id_: (at, day) for at, (id_, day) in enumerate(_changes(number, share))}
+    with psycopg.connect(dsn) as connection, connection.cursor() as cursor:
+        cursor.execute(f"create table {name} (id int primary key, day date, note text, n bigint)")
+        cursor.execute("create temporary table made (id int, at bigint, day int)")
+        with cursor.copy("copy made from stdin") as copy:
+            for id_, (at, day) in rows.items():
+                copy.write_row((id_, at, day))
+        cursor.execute(f"insert into {name} select id, date '1970-01-01' + day, 'note ' || at, at from made")
 
 
 def _produce(servers: str, topic: str, records: Iterator[tuple[bytes, bytes]]) -> None:
@@ -79,27 +96,20 @@ def _produce(servers: str, topic: str, records: Iterator[tuple[bytes, bytes]]) -
     producer.flush()
 
 
-def _config(folder: Path, servers: str, name: str, out_of_range: str) -> Config:
+def _config(folder: Path, servers: str, dsn: str, out_of_range: str) -> Config:
     return parse_config(
         f"""
-        pipeline: {{name: {name}, state: {folder}/state}}
+        pipeline: {{name: lake, state: {folder}/state}}
         kafka: {{bootstrap_servers: '{servers}', topic_pattern: 'bench\\..*'}}
         tables: [{{pattern: '.*'}}]
         policy: {{missing_rows: insert, out_of_range: {out_of_range}}}
-        target: {{catalog: {{name: {name}, warehouse: {folder}/{name}}}}}
+        source: {{dsn: '{dsn}'}}
+        target: {{catalog: {{warehouse: {folder}/lake}}}}
+        verify: {{settle: 0s}}
         spark: {{master: 'local[2]', conf: {{spark.driver.memory: 6g}}}}
         """,
         path="bench",
     )
-
-
-def _contents(spark: SparkSession, catalog: str) -> tuple[int, int]:
-    row = spark.sql(
-        f"SELECT count(*) AS rows, sum(cast(xxhash64(id, day, note, n) AS decimal(38))) AS hash "
-        f"FROM {catalog}.public.poisoned"
-    ).first()
-    assert row is not None
-    return int(row.rows), int(row.hash)
 
 
 def main() -> int:
@@ -111,20 +121,26 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdc-sync-poison-") as text:
         folder = Path(text)
+        folder.chmod(0o755)  # under root, Postgres runs as another user
+        postgres = PostgresServer(folder / "postgres", port=free_ports(1)[0])
         with running_kafka(folder / "kafka") as kafka:
-            found = _run(folder, kafka.bootstrap_servers, given.events, given.share)
+            postgres.start()
+            try:
+                found = _run(folder, kafka.bootstrap_servers, postgres.dsn, given.events, given.share)
+            finally:
+                postgres.stop()
     show(found, as_json=given.json)
     return 0 if found["equal"] and not found["dead letters left"] else 1
 
 
-def _run(folder: Path, servers: str, events: int, share: float) -> dict[str, float | bool]:
-    tables = {"clean": _table("clean"), "poisoned": _table("poisoned")}
+def _run(folder: Path, servers: str, dsn: str, events: int, share: float) -> dict[str, float | bool]:
+    shares = {"clean": 0.0, "poisoned": share}
+    tables = {name: _table(name) for name in shares}
     for name, table in tables.items():
-        _produce(servers, table.topic, _events(table, events, share if name == "poisoned" else 0))
-    config = _config(folder, servers, "lake", "quarantine")
-    plain = _config(folder, servers, "plain", "clamp")
-    conf = {**config.spark.conf, **catalog_settings(plain.target.catalog)}
-    config = config.model_copy(update={"spark": config.spark.model_copy(update={"conf": conf})})
+        _produce(servers, table.topic, _events(table, events, shares[name]))
+        _fill(dsn, name, events, shares[name])
+    config = _config(folder, servers, dsn, "quarantine")
+    mended = _config(folder, servers, dsn, "clamp")
     spark, client = build_session(config), KafkaClient(config.kafka)
     meter, job = Meter(spark), SyncJob(open_context(config, spark, client))
     seconds: dict[str, list[float]] = {name: [] for name in tables}
@@ -134,7 +150,6 @@ def _run(folder: Path, servers: str, events: int, share: float) -> dict[str, flo
             seconds[name].append(cost.wall)
     letters = sum(count.records for count in cdc_sync.list_dead_letters(config, limit=0).counts)
 
-    mended = config.model_copy(update={"policy": plain.policy})
     cdc_sync.redrive_dead_letters(mended)
     again = SyncJob(open_context(mended, spark, client))
     again.tables.restore()
@@ -143,12 +158,12 @@ def _run(folder: Path, servers: str, events: int, share: float) -> dict[str, flo
     redriven = time.monotonic() - began
     left = sum(count.records for count in cdc_sync.list_dead_letters(config, limit=0).counts)
 
-    other = SyncJob(open_context(plain, spark, client))
-    other.process({(tables["poisoned"].topic, 0): events})
-    equal = _contents(spark, "lake") == _contents(spark, "plain")
-    rates = {name: _BATCH / median(found[_WARM:]) for name, found in seconds.items()}
     spark.stop()
     client.close()
+    verified = cdc_sync.verify(mended)
+    for told in verified.tables:
+        print(told, file=sys.stderr)
+    rates = {name: _BATCH / median(found[_WARM:]) for name, found in seconds.items()}
     return {
         "events of each topic": events,
         "dead letters": letters,
@@ -157,7 +172,7 @@ def _run(folder: Path, servers: str, events: int, share: float) -> dict[str, flo
         "poisoned, of clean": round(rates["poisoned"] / rates["clean"], 3),
         "redriven in, s": round(redriven, 1),
         "dead letters left": left,
-        "equal": equal,
+        "equal": verified.exit_code == 0,
     }
 
 
