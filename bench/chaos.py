@@ -116,6 +116,8 @@ class Around:
         # It goes on by itself where the database or the broker was away; if it gave up, `Outages` has it begin again.
         extra = {"database.dbname": "src", "errors.max.retries": "-1", "retriable.restart.connector.wait.ms": "1000"}
         if self.registry is not None:
+            extra["field.name.adjustment.mode"] = "avro_unicode"
+            extra["value.converter.ignore.default.for.nullables"] = "true"
             for part in ("key", "value"):
                 extra[f"{part}.converter"] = "io.apicurio.registry.utils.converter.AvroConverter"
                 extra[f"{part}.converter.apicurio.registry.url"] = f"{_at(self.registry)}/apis/registry/v2"
