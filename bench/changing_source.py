@@ -39,7 +39,8 @@ _WIDER = {
     "varchar(20)": "varchar(40)",
     "varchar(40)": "text",
 }
-_ODD = ("a b", 'quo"te', "back`tick", "'; drop table x --", "ünï", "🚀", "Upper", "a.b", "select", "\u202eltr")
+PLAIN = ("Upper", "select", "again", "x", "y", "z", "_a", "value")
+ODD = ("a b", 'quo"te', "back`tick", "'; drop table x --", "ünï", "🚀", "Upper", "a.b", "select", "\u202eltr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class ChangingTable:
         seed: int,
         stop: threading.Event,
         seen: Callable[[int], bool],
+        names: Sequence[str] = ODD,
     ) -> None:
         """Create the table with some rows.
 
@@ -111,6 +113,7 @@ class ChangingTable:
             seed: of everything random here.
             stop: set it to end the thread.
             seen: tells whether the connector has passed a place in the log.
+            names: some that columns may have, time and again.
         """
         self.name = name
         self.counts: Counter[str] = Counter()
@@ -119,6 +122,7 @@ class ChangingTable:
         self._chance = random.Random(seed)
         self._columns = list(columns)
         self._key = key
+        self._names = names
         self._stop_asked = stop
         self._seen = seen
         self._altered_at = 0
@@ -313,7 +317,7 @@ class ChangingTable:
     def _fresh_name(self) -> str:
         """Make up a name; now and then one that a dropped column had."""
         taken = {column.name for column in self._columns}
-        free = [name for name in _ODD if name not in taken]
+        free = [name for name in self._names if name not in taken]
         if free and self._chance.random() < 0.4:
             return self._chance.choice(free)
         self._next_name += 1
