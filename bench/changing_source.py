@@ -140,8 +140,8 @@ class ChangingTable:
             )
             for c in columns
         )
-        names = sql.SQL(", ").join(sql.Identifier(column.name) for column in columns[:key])
-        self._connection.execute(sql.SQL("create table {} ({}, primary key ({}))").format(self._id, definition, names))
+        keys = sql.SQL(", ").join(sql.Identifier(column.name) for column in columns[:key])
+        self._connection.execute(sql.SQL("create table {} ({}, primary key ({}))").format(self._id, definition, keys))
         for _ in range(20):
             self._insert()
 
