@@ -35,7 +35,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psycopg
-from changing_source import ODD, PLAIN, ChangingTable, Column
+from changing_source import ChangingTable, Column
 from gate import Gate
 
 from cdc_sync.config import load_config
@@ -116,7 +116,6 @@ class Around:
         # It goes on by itself where the database or the broker was away; if it gave up, `Outages` has it begin again.
         extra = {"database.dbname": "src", "errors.max.retries": "-1", "retriable.restart.connector.wait.ms": "1000"}
         if self.registry is not None:
-            extra["value.converter.ignore.default.for.nullables"] = "true"
             for part in ("key", "value"):
                 extra[f"{part}.converter"] = "io.apicurio.registry.utils.converter.AvroConverter"
                 extra[f"{part}.converter.apicurio.registry.url"] = f"{_at(self.registry)}/apis/registry/v2"
@@ -198,8 +197,7 @@ def _run(around: Around, seconds: float, chance: random.Random, *, outages: bool
             seed=chance.randrange(10**9),
             stop=stop,
             seen=connector.has_seen,
-            # Avro has fewer names, and events do not show others as they are.
-            names=ODD if around.registry is None else PLAIN,
+            avro=around.registry is not None,
         )
         for name, (key, types) in _TABLES.items()
     ]
