@@ -37,7 +37,7 @@ pipeline: {{name: bank, state: '{folder}/state'}}
 kafka: {{bootstrap_servers: '{servers}', topic_pattern: 'src\\.app\\..*'}}
 tables: [{{pattern: 'src\\.app\\..*'}}]
 target: {{catalog: {{warehouse: '{folder}/bank'}}}}
-job: {{trigger_interval: 200ms, max_offsets_per_batch: {most}, whole_transactions: true}}
+job: {{trigger_interval: 200ms, max_offsets_per_batch: {most}, whole_transactions: {whole}}}
 spark:
   master: local[2]
   conf:
@@ -178,16 +178,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    parser.add_argument(
+        "--split", action="store_true", help="without job.whole_transactions, to see what readers see then"
+    )
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="work there and leave everything")
     given = parser.parse_args()
     print(f"seed {given.seed}, {given.minutes:g} minutes", flush=True)
     with LocalStack(given.keep) as stack:
-        return _run(stack, given.minutes * 60, random.Random(given.seed))
+        return _run(stack, given.minutes * 60, random.Random(given.seed), split=given.split)
 
 
-def _run(stack: LocalStack, seconds: float, chance: random.Random) -> int:
+def _run(stack: LocalStack, seconds: float, chance: random.Random, *, split: bool) -> int:
     folder, servers = stack.folder, stack.kafka.bootstrap_servers
-    (folder / "bank.yaml").write_text(_CONFIG.format(folder=folder, servers=servers, most=_MOST))
+    text = _CONFIG.format(folder=folder, servers=servers, most=_MOST, whole="false" if split else "true")
+    (folder / "bank.yaml").write_text(text)
     dsn = create_database(stack.postgres.dsn, "src")
     with psycopg.connect(dsn, autocommit=True) as admin:
         admin.execute("create schema app")
