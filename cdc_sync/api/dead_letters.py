@@ -223,7 +223,7 @@ def redrive_dead_letters(
     if not dry_run:
         for owner, at in mine.items():
             word = Redrive(table=owner, id=uuid.uuid4().hex, by=this_person(), at=utc_now(), places=tuple(at))
-            store.ask_redrive(word)
+            store.requests.add(word)
     known = [letter for letter in found if letter.table is not None]
     return LettersRedriven(
         number=len(known),

@@ -40,11 +40,11 @@ def pause(
     for status in _named(store, tables):
         if status.state == "gone":
             found.append(_asked(status, "is gone at the source: nothing is read of it"))
-        elif store.hold(status.table) is not None:
+        elif store.requests.get(Hold, status.table) is not None:
             found.append(_asked(status, "is paused by an operator already"))
         else:
             if not dry_run:
-                store.hold_back(Hold(table=status.table, by=by, at=now, why=why))
+                store.requests.add(Hold(table=status.table, by=by, at=now, why=why))
             found.append(_asked(status, "is paused until `cdc-sync resume`", is_new=True))
     return _requested(config, "pause", found, dry_run)
 
@@ -64,11 +64,11 @@ def resume(config: Config, tables: Sequence[str] = (), *, dry_run: bool = False)
     store = state_store(config)
     found = []
     for status in _named(store, tables):
-        if store.hold(status.table) is None and status.state not in ("paused", "failing"):
+        if store.requests.get(Hold, status.table) is None and status.state not in ("paused", "failing"):
             found.append(_asked(status, f"is {status.state}, not paused"))
         else:
             if not dry_run:
-                store.ask_resume(status.table)
+                store.requests.resume(status.table)
             found.append(_asked(status, "goes on, or says again why it cannot", is_new=True))
     return _requested(config, "resume", found, dry_run)
 
@@ -98,7 +98,7 @@ def skip(config: Config, table: str, *, at: str, why: str, dry_run: bool = False
         )
     if not dry_run:
         word = Skip(table=status.table, place=place, by=this_person(), at=utc_now(), why=why)
-        store.ask_skip(word)
+        store.requests.add(word)
     text = f"goes on without {place}, which becomes a dead letter"
     return _requested(config, "skip", [_asked(status, text, is_new=True)], dry_run)
 
@@ -157,10 +157,10 @@ def decide(config: Config, table: str, words: Words) -> Decided:
     paused_at = status.paused_at if status is not None and status.state == "paused" else None
     capabilities = _capabilities(config, route(config, history.table))
     found = deciding.decide(history, words, paused_at, capabilities)
-    for decision in found.with_late(history.head.number, store.decisions(history.table)):
-        store.decide(decision)
+    for decision in found.with_late(history.head.number, store.requests.decisions(history.table)):
+        store.requests.decide(decision)
     for join in found.joins:
-        store.declare(join)
+        store.requests.add(join)
     return found
 
 
@@ -174,11 +174,11 @@ def rollback(config: Config, table: str, *, undo: bool = False) -> RolledBack:
     recorded = history_store(config)
     found = find_table(recorded.tables(), table)
     if undo:
-        asked = store.rollback(found)
+        asked = store.requests.get(Rollback, found)
         if asked is None:
             raise RefusedError(f"Cannot let {found} go on: no rollback of it was asked for; look at `cdc-sync status`")
         is_back = _is_back(store, asked)
-        store.withdraw_rollback(found)
+        store.requests.remove(asked)
         return RolledBack(table=found, version=asked.version, undo=True, is_back=is_back)
     wanted = route(config, found)
     if wanted is not None and wanted.merge is not None:
@@ -196,7 +196,7 @@ def rollback(config: Config, table: str, *, undo: bool = False) -> RolledBack:
         )
     asked = Rollback(table=found, version=rewritten[-1])
     is_back = _is_back(store, asked)
-    store.ask_rollback(asked)
+    store.requests.add(asked)
     return RolledBack(table=found, version=asked.version, undo=False, is_back=is_back)
 
 
@@ -218,10 +218,10 @@ def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
     if wanted is None:
         raise RefusedError(f"Cannot rewrite {found}: no rule of the configuration matches it")
     if undo:
-        asked = store.regime(found)
+        asked = store.requests.get(RegimeAsked, found)
         if asked is None:
             raise RefusedError(f"Cannot leave {found} as it is: nothing is to be done to it; it may be done already")
-        store.withdraw_regime(found)
+        store.requests.remove(asked)
         return Rewritten(table=found, target=str(wanted.target), evolution=asked.evolution, undo=True)
     if len(format_of(config.target.format).kinds) == 1:
         raise RefusedError(
@@ -229,7 +229,7 @@ def regime(config: Config, table: str, *, undo: bool) -> Rewritten:
             "whose columns are always found in the same way"
         )
     evolution = wanted.capabilities.evolution
-    store.ask_regime(RegimeAsked(table=found, evolution=evolution))
+    store.requests.add(RegimeAsked(table=found, evolution=evolution))
     return Rewritten(table=found, target=str(wanted.target), evolution=evolution, undo=False)
 
 

@@ -45,7 +45,7 @@ def reset(config: Config, table: str, *, dry_run: bool = False) -> ResetAsked:
     renamed = TargetName(namespace=wanted.target.namespace, name=f"{wanted.target.name}__reset_{stamp}")
     into = held_target(renamed, wanted.capabilities.tables)
     if not dry_run:
-        store.ask_reset(Reset(table=history.table, into=into, by=this_person(), at=utc_now()))
+        store.requests.add(Reset(table=history.table, into=into, by=this_person(), at=utc_now()))
     return ResetAsked(
         table=history.table, target=str(wanted.target), into=str(into), is_running=is_running(config), dry_run=dry_run
     )

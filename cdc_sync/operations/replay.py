@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from structlog import get_logger
 
 from cdc_sync.config.models import Config
+from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.observation import Stretch
@@ -130,7 +131,9 @@ def _sync_of(context: Context, table: TableId, tables: dict[TableId, TableActor]
         if route is None:
             return None
         # What the operator decided is as much part of the history as what the topics hold.
-        decided = replace(route, decisions=context.state.decisions(table), joins=context.state.joins(table))
+        decided = replace(
+            route, decisions=context.state.requests.decisions(table), joins=context.state.requests.all(Join, table)
+        )
         tables[table] = TableActor(context, decided)
     return tables[table]
 

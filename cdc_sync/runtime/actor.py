@@ -14,8 +14,9 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.core.lineage.coverage import Coverage
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback
 from cdc_sync.core.migration.readers import has_logs, regime_of, why_not
-from cdc_sync.core.migration.routes import Route
+from cdc_sync.core.migration.routes import Join, Route
 from cdc_sync.core.model.incarnations import fall, reach
 from cdc_sync.core.model.offsets import Ends, OffsetRange
 from cdc_sync.core.model.positions import SourcePosition, TableId
@@ -178,12 +179,12 @@ class TableActor:
         seen = Loaded(
             history=history,
             found=context.target.state(name),
-            hold=context.state.hold(table),
-            skips=context.state.skipped(table),
-            rollback=context.state.rollback(table),
-            regime=context.state.regime(table),
-            decisions=context.state.decisions(table),
-            joins=context.state.joins(table),
+            hold=context.state.requests.get(Hold, table),
+            skips=context.state.requests.skipped(table),
+            rollback=context.state.requests.get(Rollback, table),
+            regime=context.state.requests.get(RegimeAsked, table),
+            decisions=context.state.requests.decisions(table),
+            joins=context.state.requests.all(Join, table),
             columns=self._files.columns,
             logs=has_logs(config.format, config.table_properties),
             unread_by=tuple((reader, reason) for reader, reason in reasons if reason),

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from structlog import get_logger
 
-from cdc_sync.core.migration.operator_requests import Reset
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Resume, Rollback
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.planning.resync import Resync
@@ -51,18 +51,18 @@ class Asked:
         Raises:
             TransientError: if Kafka or the store is away.
         """
-        state = self._context.state
+        said = self._context.state.requests.tables_with
         held, skipped, reset, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
-            state.tables_with("holds"),
-            state.tables_with("skips"),
-            state.tables_with("resets"),
-            state.tables_with("resumes"),
-            state.tables_with("decisions"),
-            state.tables_with("rollbacks"),
-            state.tables_with("resyncs"),
-            state.tables_with("joins"),
-            state.tables_with("regimes"),
-            state.tables_with("redrives"),
+            said("holds"),
+            said("skips"),
+            said("resets"),
+            said("resumes"),
+            said("decisions"),
+            said("rollbacks"),
+            said("resyncs"),
+            said("joins"),
+            said("regimes"),
+            said("redrives"),
         )
         for table in self._tables.all():
             if table.table in held or table.state.requests.hold is not None:
@@ -104,7 +104,7 @@ class Asked:
         Raises:
             TransientError: if the store is away.
         """
-        held = self._context.state.tables_with("holds")
+        held = self._context.state.requests.tables_with("holds")
         for table in self._tables.all():
             if table.table in held and table.state.requests.hold is None:
                 table.is_to_look = True
@@ -117,7 +117,7 @@ class Asked:
     def _resume(self, table: TableActor) -> None:
         """Let a table try again, whatever it stopped for."""
         self._tables.resume(table)
-        self._context.state.has_resumed(table.table)
+        self._context.state.requests.remove(Resume(table=table.table))
         if table.state.stop is None:
             get_logger().info("table goes on", table=str(table.table), reason="the operator resumed it")
 
@@ -144,7 +144,7 @@ class Asked:
 
     def _joins(self, table: TableActor) -> Iterator[Work]:
         """Carry out what the operator said of columns after the fact."""
-        for join in self._context.state.joins(table.table):
+        for join in self._context.state.requests.all(Join, table.table):
             if replace(join, after=0) not in self._joined:
                 yield partial(self._join, table, join)
 
@@ -155,13 +155,13 @@ class Asked:
 
     def _reset(self, table: TableActor) -> Iterator[Work]:
         """Have a table read again from the start."""
-        asked = self._context.state.reset(table.table)
+        asked = self._context.state.requests.get(Reset, table.table)
         if asked is not None:
             yield partial(follow_reset, table, asked)
 
     def _redrives(self, table: TableActor) -> Iterator[Work]:
         """Apply dead letters that the operator wants to be."""
-        for asked in self._context.state.redrives(table.table):
+        for asked in self._context.state.requests.all(Redrive, table.table):
             yield partial(follow_redrive, table, asked)
 
 
@@ -171,7 +171,8 @@ def follow_reset(table: TableActor, asked: Reset) -> None:
     context.guard()
     if context.target.state(asked.into) is None:
         context.target.archive(table.route.target, asked.into)
-    context.state.has_reset(asked.table)
+    context.state.save_doubts(asked.table, ())  # they were of the rows of before
+    context.state.requests.remove(asked)
     table.begin_hour()
     table.go_on()
     get_logger().info("table begins anew", table=str(table.table), by=asked.by, before=str(asked.into))
@@ -186,7 +187,7 @@ def follow_redrive(table: TableActor, asked: Redrive) -> None:
         table.become(replace(table.state, progress=found.progress))
     store.dead_letters.settle(found.applied, outcome="redriven", by=asked.by, at=asked.at, why="redriven")
     store.dead_letters.refuse(found.refused)
-    store.has_redriven(asked)
+    store.requests.remove(asked)
     if found.progress is not None:  # what is written down need not stand in each commit from here on
         table.become(replace(table.state, progress=replace(found.progress, redriven={})))
     counted = {"applied": len(found.applied), "refused": len(found.refused)}
@@ -207,18 +208,18 @@ def _is_unheard(table: TableActor, word: Word) -> bool:
     store, heard = table.context.state, table.state.requests
     match word:
         case "hold":
-            return store.hold(table.table) != heard.hold
+            return store.requests.get(Hold, table.table) != heard.hold
         case "skip":
-            return store.skipped(table.table) != heard.skips
+            return store.requests.skipped(table.table) != heard.skips
         case "rollback":
-            return store.rollback(table.table) != heard.rollback
+            return store.requests.get(Rollback, table.table) != heard.rollback
         case "regime":
-            return store.regime(table.table) != heard.regime
+            return store.requests.get(RegimeAsked, table.table) != heard.regime
 
 
 def _is_decided(table: TableActor) -> bool:
     """Whether the operator decided something since the table was looked at."""
-    return table.context.state.decisions(table.table) != table.route.decisions
+    return table.context.state.requests.decisions(table.table) != table.route.decisions
 
 
 def follow_decisions(table: TableActor) -> None:
@@ -237,10 +238,10 @@ def _take_note(table: TableActor) -> None:
     """Take up what was said of columns that were kept; where it stands in the history is part of it."""
     store, history = table.context.state, table.state.history
     head = 0 if history is None else history.head.number
-    for item in store.decisions(table.table):
+    for item in store.requests.decisions(table.table):
         if item not in table.route.decisions and item.after is not None and item.after < head:
-            store.decide(replace(item, after=head))
-    table.become(replace(table.state, route=replace(table.route, decisions=store.decisions(table.table))))
+            store.requests.decide(replace(item, after=head))
+    table.become(replace(table.state, route=replace(table.route, decisions=store.requests.decisions(table.table))))
 
 
 def follow_join(table: TableActor, join: Join) -> bool:

@@ -308,13 +308,13 @@ class Executor:
         return fold.divided(state, step.wanted)
 
     def _record_join(self, state: TableState, step: RecordJoin) -> TableState:
-        self._context.state.declare(step.join)
+        self._context.state.requests.add(step.join)
         self._context.history.append(step.version)
         self._say_recorded(step.version)
         return fold.joined(state, step)
 
     def _forget_join(self, state: TableState, step: ForgetJoin) -> TableState:
-        self._context.state.withdraw(step.join)
+        self._context.state.requests.remove(step.join)
         return state.warned(f"columns {step.join.old!r} and {step.join.new!r} were not joined: {step.why}")
 
     def load(self, state: TableState, seen: Loaded, step: LoadEffect) -> tuple[TableState, Loaded]:
@@ -331,7 +331,7 @@ class Executor:
                     return self.load(state, seen, ForgetRollback(asked=asked))
                 return state, replace(seen, found=target.state(name))
             case ForgetRollback(asked=asked):
-                self._context.state.withdraw_rollback(state.table)
+                self._context.state.requests.remove(asked)
                 said = f"version {asked.version} was not rolled back: the target keeps no state from before it"
                 return state.warned(said), replace(seen, rollback=None)
             case AdoptTarget(arrival=version):
@@ -344,7 +344,7 @@ class Executor:
                 target.migrate(name, steps, found.progress or Progress(version=steps.version))
                 if found.evolution != asked_for.evolution:
                     get_logger().info("target rewritten", table=str(state.table), schema_evolution=asked_for.evolution)
-                self._context.state.withdraw_regime(state.table)
+                self._context.state.requests.remove(asked_for)
                 return state, replace(seen, found=target.state(name), regime=None)
             case DropLeftovers():
                 target.drop(name)

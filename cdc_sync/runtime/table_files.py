@@ -11,6 +11,7 @@ from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import utc
+from cdc_sync.core.planning.resync import Resync
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.core.table.state import Journal, TableState
 from cdc_sync.core.table.status import status
@@ -70,7 +71,9 @@ class TableFiles:
         # Read once: what another job does to them later is what is looked for.
         self.columns = self.columns or store.held_columns(table)
         cursor = replace(state.cursor, known_before={} if before is None else before.offsets)
-        return replace(state, is_read=False, journal=journal, cursor=cursor).with_resyncs(store.resyncs(table))
+        return replace(state, is_read=False, journal=journal, cursor=cursor).with_resyncs(
+            store.requests.all(Resync, table)
+        )
 
     def keep(self, state: TableState) -> None:
         """Write down what must not be lost if the process ends here."""

@@ -96,7 +96,7 @@ def ask(
     ids = tuple(live[name] for name in names)
     written = {} if status is None else status.offsets
     asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids, asked=written)
-    store.save_resync(replace(asked, collection=collection(table, kind), since=since))
+    store.requests.add(replace(asked, collection=collection(table, kind), since=since))
     return ResyncAsked(
         table=table,
         columns=names if columns else tuple(name for name in marked if name in live),
@@ -114,7 +114,7 @@ def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> Res
         RefusedError: if nothing was asked of the table and no column of it is marked.
     """
     table = history.table
-    open_ = [item for item in store.resyncs(table) if not item.ends]
+    open_ = [item for item in store.requests.all(Resync, table) if not item.ends]
     status = store.load(table)
     if status is not None and status.needs_resync and not open_:
         ids = tuple(dict.fromkeys(mark.id for mark in status.needs_resync))
@@ -125,7 +125,7 @@ def declare_done(kafka: KafkaClient, store: StateStore, history: History) -> Res
         raise RefusedError(f"Cannot end the resync of {table}: none was asked for, and no column of it is marked")
     ends = _ends(kafka, status)
     for item in open_:
-        store.save_resync(replace(item, ends=ends, failed=None))
+        store.requests.add(replace(item, ends=ends, failed=None))
     ended = {id_ for item in open_ for id_ in item.columns}
     names = tuple(dict.fromkeys(mark.column for mark in status.needs_resync if mark.id in ended))
     signal = open_[-1].signal
@@ -159,7 +159,7 @@ class Notifications:
         Raises:
             TransientError: if Kafka or the store is away.
         """
-        asked, told = store.resyncs(table), self._topic
+        asked, told = store.requests.all(Resync, table), self._topic
         if told is None or all(item.ends or item.failed for item in asked):
             return asked
         with self._lock:
@@ -181,7 +181,7 @@ class Notifications:
         waiting = {item.signal: after(item, scan) for item in others if not item.ends and not item.failed}
         # Before this one has its end: repeated after a crash, it comes to the same.
         for item in waiting.values():
-            store.save_resync(item)
+            store.requests.add(item)
         return {**waiting, resync.signal: self._answered(resync, scan.told, status, store)}
 
     def _answered(
@@ -196,7 +196,7 @@ class Notifications:
             get_logger().info("resync read", table=str(resync.table))
         else:
             return resync
-        store.save_resync(resync)
+        store.requests.add(resync)
         return resync
 
     def _read(self, topic: str) -> None:

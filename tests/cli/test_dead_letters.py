@@ -10,7 +10,7 @@ import pytest
 
 import cdc_sync as package
 from cdc_sync.core.model.codes import Code
-from cdc_sync.core.model.dead_letters import DeadLetter
+from cdc_sync.core.model.dead_letters import DeadLetter, Redrive
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.storage.state import StateStore
 from tests.cli.runner import CommandLine
@@ -178,7 +178,7 @@ def test_they_are_redriven_by_the_job_table_by_table(cdc_sync: CommandLine, conf
         "1 of which nobody knows whose rows they are cannot be redriven",
         "2 dead letters would be redriven",
     ]
-    assert store.redrives(ORDERS) == ()
+    assert store.requests.all(Redrive, ORDERS) == ()
 
     ran = cdc_sync("dead-letters", "redrive", config, "shop.inv.orders[0]@4", "--yes")
 
@@ -186,11 +186,11 @@ def test_they_are_redriven_by_the_job_table_by_table(cdc_sync: CommandLine, conf
         "1 dead letter to be redriven",
         "No job runs; the next one does it when it starts.",
     ]
-    (word,) = store.redrives(ORDERS)
+    (word,) = store.requests.all(Redrive, ORDERS)
     assert [str(place) for place in word.places] == ["shop.inv.orders[0]@4"]
     assert "@" in word.by
-    store.has_redriven(word)
-    assert store.redrives(ORDERS) == ()
+    store.requests.remove(word)
+    assert store.requests.all(Redrive, ORDERS) == ()
 
 
 def test_why_one_could_not_be_redriven_is_listed(cdc_sync: CommandLine, config: Path, store: StateStore) -> None:

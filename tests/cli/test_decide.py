@@ -54,14 +54,16 @@ def test_a_decision_is_kept_for_the_record_the_table_stands_before(run: Run, sto
     code, out = run("orders", "--rename", "note=b", "--not-same", "c", "--json")
     assert code == 0, out
     assert json.loads(out)["at"] == "t[0]@7"
-    assert stores.decisions(ORDERS) == (Decision(table=ORDERS, at="t[0]@7", renames={"note": "b"}, not_same=("c",)),)
+    assert stores.requests.decisions(ORDERS) == (
+        Decision(table=ORDERS, at="t[0]@7", renames={"note": "b"}, not_same=("c",)),
+    )
 
 
 def test_a_later_word_about_the_same_change_wins(run: Run, stores: StateStore) -> None:
     stores.save(_paused())
     assert run("orders", "--not-same", "c")[0] == 0
     assert run("orders", "--not-same", "d")[0] == 0
-    assert [item.not_same for item in stores.decisions(ORDERS)] == [("d",)]
+    assert [item.not_same for item in stores.requests.decisions(ORDERS)] == [("d",)]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_columns_of_an_earlier_change_are_joined_while_the_table_runs(run: Run, 
     assert code == 0, out
     assert "note and remark are one column, and the job joins them, data and history" in " ".join(out.split())
     join = Join(table=ORDERS, kept=2, joined=5, old="note", new="remark", after=2)
-    assert (split.joins(ORDERS), split.decisions(ORDERS)) == ((join,), ())
+    assert (split.requests.all(Join, ORDERS), split.requests.decisions(ORDERS)) == ((join,), ())
     code, out = run("orders", "--rename", "note=remark", "--json")
     assert json.loads(out)["joins"][0] == {
         "table": str(ORDERS),
@@ -119,22 +121,22 @@ def test_columns_of_an_earlier_change_are_joined_while_the_table_runs(run: Run, 
         "new": "remark",
         "after": 2,
     }
-    split.withdraw(join)
-    split.withdraw(join)
-    assert split.joins(ORDERS) == ()
+    split.requests.remove(join)
+    split.requests.remove(join)
+    assert split.requests.all(Join, ORDERS) == ()
 
 
 def test_a_kept_column_may_go_with_the_next_change(run: Run, split: StateStore) -> None:
     code, out = run("orders", "--drop", "note")
     assert code == 0, out
     assert "note goes, with its data, at the next change of the table's columns" in out
-    assert split.decisions(ORDERS) == (Decision(table=ORDERS, at="", renames={}, dropped=("note",), after=2),)
+    assert split.requests.decisions(ORDERS) == (Decision(table=ORDERS, at="", renames={}, dropped=("note",), after=2),)
 
 
 def test_a_column_that_goes_before_the_change_at_which_the_table_stands(run: Run, stores: StateStore) -> None:
     stores.save(_paused())
     assert run("orders", "--drop", "note")[0] == 0
-    assert stores.decisions(ORDERS) == (Decision(table=ORDERS, at="t[0]@7", renames={}, dropped=("note",)),)
+    assert stores.requests.decisions(ORDERS) == (Decision(table=ORDERS, at="t[0]@7", renames={}, dropped=("note",)),)
 
 
 def test_a_column_that_the_source_has_is_not_dropped_by_word(run: Run, split: StateStore) -> None:
@@ -147,7 +149,7 @@ def test_what_cannot_be_joined_is_said_at_once(run: Run, split: StateStore) -> N
     for names, said in (("tags=remark", "the source still has 'tags'"), ("note=id", "did not vanish at the change")):
         code, out = run("orders", "--rename", names)
         assert (code, said in out) == (5, True), out
-    assert split.joins(ORDERS) == ()
+    assert split.requests.all(Join, ORDERS) == ()
 
 
 def test_columns_are_not_taken_apart_afterwards(run: Run, split: StateStore) -> None:
@@ -161,8 +163,8 @@ def test_both_changes_of_a_paused_table_are_decided_at_once(run: Run, split: Sta
     split.save(_paused())
     code, out = run("orders", "--rename", "note=remark", "--rename", "tags=labels")
     assert code == 0, out
-    assert [item.renames for item in split.decisions(ORDERS)] == [{"tags": "labels"}]
-    assert [(item.old, item.new) for item in split.joins(ORDERS)] == [("note", "remark")]
+    assert [item.renames for item in split.requests.decisions(ORDERS)] == [{"tags": "labels"}]
+    assert [(item.old, item.new) for item in split.requests.all(Join, ORDERS)] == [("note", "remark")]
 
 
 def test_a_rename_without_two_names_is_a_usage_error(run: Run, stores: StateStore) -> None:

@@ -28,8 +28,8 @@ def store(root: Path) -> StateStore:
     made = StateStore(str(root), create=True)
     for table in (ORDERS, OTHERS):
         made.save(TableStatus(table=table, target=f"inv.{table.table}", state="running", offsets={"left": {0: 5}}))
-        made.hold_back(Hold(table=table, by="ann@host", at="now"))
-        made.ask_skip(Skip(table=table, place=PLACE, by="ann@host", at="now", why="of no use"))
+        made.requests.add(Hold(table=table, by="ann@host", at="now"))
+        made.requests.add(Skip(table=table, place=PLACE, by="ann@host", at="now", why="of no use"))
         made.save_maintained(table, 7.0)
         made.save_passed(table, "marker", {("left", 0): 7})
     letter = DeadLetter(

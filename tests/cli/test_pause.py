@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc_sync.core.migration.operator_requests import Hold
 from cdc_sync.core.model.lease import Lease, Pulse
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.status import StateName, TableStatus
@@ -56,17 +57,17 @@ def test_a_table_is_paused_with_who_and_why_and_resumed(cdc_sync: CommandLine, c
         "shop.inv.orders: is paused until `cdc-sync resume`",
         "No job runs; the next one takes it up when it starts.",
     ]
-    hold = store.hold(ORDERS)
+    hold = store.requests.get(Hold, ORDERS)
     assert hold is not None
     assert "@" in hold.by
     assert hold.why == "the disk is full"
     assert cdc_sync("pause", config, "orders", "--yes").out == "shop.inv.orders: is paused by an operator already\n"
-    assert store.hold(ORDERS) == hold
+    assert store.requests.get(Hold, ORDERS) == hold
 
     ran = cdc_sync("resume", config, "orders", "--yes")
 
     assert ran.out.splitlines()[0] == "shop.inv.orders: goes on, or says again why it cannot"
-    assert (store.hold(ORDERS), ORDERS in store.tables_with("resumes")) == (None, True)
+    assert (store.requests.get(Hold, ORDERS), ORDERS in store.requests.tables_with("resumes")) == (None, True)
 
 
 def test_one_that_paused_by_itself_can_be_resumed_and_one_that_runs_need_not_be(
@@ -79,7 +80,7 @@ def test_one_that_paused_by_itself_can_be_resumed_and_one_that_runs_need_not_be(
         "shop.inv.old": False,
         "shop.inv.orders": False,
     }
-    resumed = store.tables_with("resumes")
+    resumed = store.requests.tables_with("resumes")
     assert [table in resumed for table in (ITEMS, OLD, ORDERS)] == [True, False, False]
 
 
@@ -87,7 +88,7 @@ def test_nothing_is_read_of_a_table_that_is_gone(cdc_sync: CommandLine, config: 
     ran = cdc_sync("pause", config, "--all", "--yes")
 
     assert "shop.inv.old: is gone at the source: nothing is read of it" in ran.out
-    assert [store.hold(table) is None for table in (ITEMS, OLD, ORDERS)] == [False, True, False]
+    assert [store.requests.get(Hold, table) is None for table in (ITEMS, OLD, ORDERS)] == [False, True, False]
 
 
 @pytest.mark.parametrize("word", ["pause", "resume"])
@@ -95,7 +96,7 @@ def test_it_shows_what_it_would_do_and_does_nothing_without_a_yes(
     cdc_sync: CommandLine, config: Path, store: StateStore, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     def asked() -> list[bool]:
-        return [store.hold(ITEMS) is not None, ITEMS in store.tables_with("resumes")]
+        return [store.requests.get(Hold, ITEMS) is not None, ITEMS in store.requests.tables_with("resumes")]
 
     refused = cdc_sync(word, config, "items")
     assert (refused.exit_code, asked()) == (2, [False, False])
@@ -139,5 +140,5 @@ def test_a_table_that_nobody_knows_is_refused_and_nothing_is_done(
 ) -> None:
     ran = cdc_sync("pause", config, "orders", "order", "--yes")
 
-    assert (ran.exit_code, store.hold(ORDERS)) == (1, None)
+    assert (ran.exit_code, store.requests.get(Hold, ORDERS)) == (1, None)
     assert "did you mean shop.inv.orders" in ran.err

@@ -43,10 +43,10 @@ def test_what_is_configured_is_asked_for(run: Run, store: StateStore) -> None:
     code, out = run()
     assert code == 0
     assert f"{ORDERS}: the job rewrites public.orders for schema_evolution: on_read, in one commit." in out
-    assert store.regime(ORDERS) == RegimeAsked(table=ORDERS, evolution="on_read")
+    assert store.requests.get(RegimeAsked, ORDERS) == RegimeAsked(table=ORDERS, evolution="on_read")
     code, out = run("--json", rule="{pattern: '.*'}")
     assert (code, json.loads(out)["evolution"]) == (0, "on_write")
-    assert store.regime(ORDERS) == RegimeAsked(table=ORDERS, evolution="on_write")
+    assert store.requests.get(RegimeAsked, ORDERS) == RegimeAsked(table=ORDERS, evolution="on_write")
 
 
 def test_what_was_asked_for_is_taken_back(run: Run, store: StateStore) -> None:
@@ -55,7 +55,7 @@ def test_what_was_asked_for_is_taken_back(run: Run, store: StateStore) -> None:
     assert "nothing is to be done to it" in out
     run()
     code, out = run("--undo", rule="{pattern: '.*'}")
-    assert (code, store.regime(ORDERS)) == (0, None)
+    assert (code, store.requests.get(RegimeAsked, ORDERS)) == (0, None)
     assert "public.orders stays as it is; the job forgets to rewrite it for on_read" in out
 
 
@@ -72,4 +72,4 @@ def test_what_cannot_be_is_refused(run: Run, store: StateStore, rule: str, form:
     found, out = run(rule=rule, form=form)
     assert found == code
     assert why in out
-    assert store.regime(ORDERS) is None
+    assert store.requests.get(RegimeAsked, ORDERS) is None

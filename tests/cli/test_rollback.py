@@ -56,21 +56,21 @@ def store(root: Path) -> StateStore:
 def test_it_is_asked_for_and_taken_back(run: Run, store: StateStore) -> None:
     code, out = run("--json")
     assert (code, json.loads(out)["version"]) == (0, 2)
-    assert store.rollback(ORDERS) == Rollback(table=ORDERS, version=2)
+    assert store.requests.get(Rollback, ORDERS) == Rollback(table=ORDERS, version=2)
     code, out = run()
     assert "brings back rows and columns of before version 2, and holds it there" in out
     _back(store)
     code, out = run()
     assert "are those of before version 2 already, and stay so" in out
     code, out = run("--undo")
-    assert (code, store.rollback(ORDERS)) == (0, None)
+    assert (code, store.requests.get(Rollback, ORDERS)) == (0, None)
     assert "the job carries version 2 out again" in out
 
 
 def test_taken_back_before_the_job_did_it_nothing_happens_and_that_is_said(run: Run, store: StateStore) -> None:
     run()
     code, out = run("--undo")
-    assert (code, store.rollback(ORDERS)) == (0, None)
+    assert (code, store.requests.get(Rollback, ORDERS)) == (0, None)
     assert "the job had not brought back what was before version 2; it leaves it so" in out
 
 
@@ -79,7 +79,7 @@ def test_asked_for_again_before_the_job_undid_it_nothing_happens_and_that_is_sai
     _back(store)
     run("--undo")
     code, out = run()
-    assert (code, store.rollback(ORDERS)) == (0, Rollback(table=ORDERS, version=2))
+    assert (code, store.requests.get(Rollback, ORDERS)) == (0, Rollback(table=ORDERS, version=2))
     assert "are those of before version 2 already, and stay so" in out
 
 

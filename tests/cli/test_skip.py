@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdc_sync.core.migration.operator_requests import Skip
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.planning.status import TableStatus
@@ -38,7 +39,7 @@ def test_the_record_that_a_table_stands_before_is_passed(
     cdc_sync: CommandLine, config: Path, store: StateStore
 ) -> None:
     assert cdc_sync("skip", config, "orders", *PLACE, "--dry-run").exit_code == 0
-    assert store.skips(ORDERS) == ()
+    assert store.requests.all(Skip, ORDERS) == ()
 
     ran = cdc_sync("skip", config, "orders", *PLACE, "--yes")
 
@@ -46,10 +47,10 @@ def test_the_record_that_a_table_stands_before_is_passed(
         "shop.inv.orders: goes on without shop.inv.orders[0]@41, which becomes a dead letter",
         "No job runs; the next one takes it up when it starts.",
     ]
-    (word,) = store.skips(ORDERS)
+    (word,) = store.requests.all(Skip, ORDERS)
     assert (str(word.place), word.why) == ("shop.inv.orders[0]@41", "deleted by hand")
     assert "@" in word.by
-    assert store.skipped(ORDERS) == {word.place}
+    assert store.requests.skipped(ORDERS) == {word.place}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_no_other_record_is(
 
     assert ran.exit_code == 5
     assert said in ran.err
-    assert store.skips(ORDERS) == ()
+    assert store.requests.all(Skip, ORDERS) == ()
 
 
 def test_what_changes_a_table_is_not_skipped() -> None:

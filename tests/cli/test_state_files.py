@@ -65,25 +65,28 @@ def test_what_was_asked_to_be_read_again_is_kept_by_table_and_signal(tmp_path: P
     other = replace(asked, table=TableId(database="shop", schema="inv", table="other"), failed="no such table")
 
     for resync in (done, asked, other, asked):
-        store.save_resync(resync)
+        store.requests.add(resync)
 
-    assert store.resyncs(ORDERS) == (asked, done)
-    assert store.resyncs(other.table) == (other,)
-    assert all(table in store.tables_with("resyncs") for table in (ORDERS, other.table))
+    assert store.requests.all(Resync, ORDERS) == (asked, done)
+    assert store.requests.all(Resync, other.table) == (other,)
+    assert all(table in store.requests.tables_with("resyncs") for table in (ORDERS, other.table))
 
 
 def test_the_wish_for_another_regime_is_kept_until_it_is_withdrawn(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
     asked = RegimeAsked(table=ORDERS, evolution="on_read")
-    assert store.regime(ORDERS) is None
+    assert store.requests.get(RegimeAsked, ORDERS) is None
 
-    store.ask_regime(asked)
-    store.ask_regime(asked)
+    store.requests.add(asked)
+    store.requests.add(asked)
 
-    assert (store.regime(ORDERS), ORDERS in store.tables_with("regimes")) == (asked, True)
+    assert (store.requests.get(RegimeAsked, ORDERS), ORDERS in store.requests.tables_with("regimes")) == (asked, True)
     for _ in range(2):
-        store.withdraw_regime(ORDERS)
-        assert (store.regime(ORDERS), ORDERS in store.tables_with("regimes")) == (None, False)
+        store.requests.remove(asked)
+        assert (store.requests.get(RegimeAsked, ORDERS), ORDERS in store.requests.tables_with("regimes")) == (
+            None,
+            False,
+        )
 
 
 @pytest.mark.parametrize(
@@ -108,8 +111,8 @@ def test_any_table_name_gets_a_file_of_its_own(tmp_path: Path, table: TableId) -
 
     assert store.load(table) == status
     assert len(store.tables()) == 2
-    store.ask_rollback(Rollback(table=table, version=2))
-    assert table in store.tables_with("rollbacks")
+    store.requests.add(Rollback(table=table, version=2))
+    assert table in store.requests.tables_with("rollbacks")
     assert len(list((tmp_path / "tables").iterdir())) == 2
 
 
@@ -186,14 +189,14 @@ def test_what_a_rewrite_had_no_place_for_is_kept_once(tmp_path: Path) -> None:
 
 def test_a_rollback_is_asked_for_and_withdrawn(tmp_path: Path) -> None:
     store = StateStore(str(tmp_path), create=True)
-    assert store.rollback(ORDERS) is None
-    store.ask_rollback(Rollback(table=ORDERS, version=3))
-    assert store.rollback(ORDERS) == Rollback(table=ORDERS, version=3)
-    assert ORDERS in store.tables_with("rollbacks")
+    assert store.requests.get(Rollback, ORDERS) is None
+    store.requests.add(Rollback(table=ORDERS, version=3))
+    assert store.requests.get(Rollback, ORDERS) == Rollback(table=ORDERS, version=3)
+    assert ORDERS in store.requests.tables_with("rollbacks")
     for _ in range(2):
-        store.withdraw_rollback(ORDERS)
-    assert store.rollback(ORDERS) is None
-    assert ORDERS not in store.tables_with("rollbacks")
+        store.requests.remove(Rollback(table=ORDERS, version=3))
+    assert store.requests.get(Rollback, ORDERS) is None
+    assert ORDERS not in store.requests.tables_with("rollbacks")
 
 
 def test_what_a_table_passed_is_kept_for_the_marker_it_had(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from cdc_sync.api import commands, requests
 from cdc_sync.core.migration.migration import ChangeRegime, Migration
+from cdc_sync.core.migration.operator_requests import RegimeAsked
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.status import TableStatus
@@ -158,10 +159,10 @@ def test_a_table_is_rewritten_when_it_is_asked_for_and_not_before(
         with monkeypatch.context() as patched:
             kill(patched, when)
             wanted.run()
-        assert store.regime(shop.orders.id) is not None
+        assert store.requests.get(RegimeAsked, shop.orders.id) is not None
         assert status_of(wanted).state == "failing"
     wanted.run()
-    assert (status_of(wanted).state, store.regime(shop.orders.id)) == ("running", None)
+    assert (status_of(wanted).state, store.requests.get(RegimeAsked, shop.orders.id)) == ("running", None)
     assert_read(wanted, shop.orders, on_read=other == "on_read")
     assert rewrites(wanted, shop.orders) == rewritten + 1
 

@@ -177,7 +177,7 @@ def paused(pipeline: Pipeline) -> SyncJob:
     table = job.tables.add(BAD, topics=("t",))
     assert table is not None
     table.stop(Pause(code=Code.UNPROVEN, reason="two columns may be one", remedy="decide"))
-    pipeline.context.state.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
+    pipeline.context.state.requests.decide(Decision(table=BAD, at="t[0]@3", renames={"a": "b"}, not_same=()))
     return job
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_file_of_one_table_is_that_tables_affair(pipeline: Pipeline, f
     damaged.parent.mkdir(parents=True, exist_ok=True)
     damaged.write_text("{")
     bad.fail(RuntimeError("it is read again"))
-    pipeline.context.state.ask_rollback(Rollback(table=GOOD, version=2))
+    pipeline.context.state.requests.add(Rollback(table=GOOD, version=2))
 
     job.catch_up()
     with pytest.raises(HistoryError):

@@ -60,7 +60,7 @@ def of(job: SyncJob, table: TableId) -> TableActor:
 def test_a_table_is_paused_until_it_is_resumed_and_the_others_are_not(
     pipeline: Pipeline, job: SyncJob, store: StateStore
 ) -> None:
-    store.hold_back(HOLD)
+    store.requests.add(HOLD)
     assert states(pipeline) == {"good": "running", "bad": "running"}
 
     job.catch_up()
@@ -69,21 +69,21 @@ def test_a_table_is_paused_until_it_is_resumed_and_the_others_are_not(
     assert states(pipeline) == {"good": "running", "bad": "paused"}
     assert told.reason == "paused by ann@web-1: the disk is full"
     assert told.remedy == "`cdc-sync resume CONFIG shop.public.bad` lets it go on"
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
     job.catch_up()
     assert states(pipeline) == {"good": "running", "bad": "running"}
-    assert BAD not in store.tables_with("resumes"), "it is not resumed again by every look"
+    assert BAD not in store.requests.tables_with("resumes"), "it is not resumed again by every look"
 
 
 def test_it_stays_paused_when_the_job_is_started_again(pipeline: Pipeline, job: SyncJob, store: StateStore) -> None:
-    store.hold_back(HOLD)
+    store.requests.add(HOLD)
     job.catch_up()
 
     again = SyncJob(pipeline.context)
     again.tables.restore()
 
     assert of(again, BAD).state.stop is not None
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
     again.catch_up()
     assert of(again, BAD).state.stop is None
 
@@ -92,11 +92,11 @@ def test_of_a_table_that_had_paused_by_itself_the_operators_word_counts_first(
     pipeline: Pipeline, job: SyncJob, store: StateStore
 ) -> None:
     of(job, BAD).stop(UNSURE)
-    store.hold_back(HOLD)
+    store.requests.add(HOLD)
     job.catch_up()
     assert pipeline.status(BAD).reason == "paused by ann@web-1: the disk is full"
 
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
     job.catch_up()
 
     assert states(pipeline)["bad"] == "running", "the next batch comes to the same change, and pauses before it"
@@ -107,7 +107,7 @@ def test_a_table_that_paused_by_itself_is_tried_again(pipeline: Pipeline, job: S
     job.catch_up()
     assert states(pipeline)["bad"] == "paused"
 
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
     job.catch_up()
 
     assert states(pipeline)["bad"] == "running"
@@ -116,14 +116,14 @@ def test_a_table_that_paused_by_itself_is_tried_again(pipeline: Pipeline, job: S
 def test_one_that_cannot_be_read_yet_is_tried_until_it_can(pipeline: Pipeline, job: SyncJob, store: StateStore) -> None:
     of(job, BAD).stop(UNSURE)
     pipeline.target.broken["bad"] = TargetError("the metastore is away")
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
 
     job.catch_up()
 
-    assert (states(pipeline)["bad"], BAD in store.tables_with("resumes")) == ("paused", True)
+    assert (states(pipeline)["bad"], BAD in store.requests.tables_with("resumes")) == ("paused", True)
     pipeline.target.broken.clear()
     job.catch_up()
-    assert (states(pipeline)["bad"], BAD in store.tables_with("resumes")) == ("running", False)
+    assert (states(pipeline)["bad"], BAD in store.requests.tables_with("resumes")) == ("running", False)
 
 
 def test_a_table_whose_target_is_another_ones_is_not_let_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_table_whose_target_is_another_ones_is_not_let_in(tmp_path: Path, monk
     assert {table.table: table.state.stop is None for table in job.tables.all()} == {GOOD: True, BAD: False}
 
     for table in (GOOD, BAD):
-        pipeline.context.state.ask_resume(table)
+        pipeline.context.state.requests.resume(table)
     job.catch_up()
 
     assert {table.table: table.state.stop is None for table in job.tables.all()} == {GOOD: True, BAD: False}
@@ -150,7 +150,7 @@ def test_who_resumes_a_table_lets_it_change_as_often_again(job: SyncJob, store: 
     assert asked(1000) == "(1000, None)"
     assert "cdc-sync resume" in asked(1)
 
-    store.ask_resume(BAD)
+    store.requests.resume(BAD)
     job.catch_up()
 
     assert asked(1000) == "(1000, None)"
@@ -161,7 +161,7 @@ def test_a_table_in_the_middle_of_much_is_paused_before_its_next_step(
 ) -> None:
     table = of(job, BAD)
     job._running["t"] = None  # type: ignore[assignment]
-    store.hold_back(HOLD)
+    store.requests.add(HOLD)
     assert table.is_ready("t")
 
     job._asked.follow_while_running()
@@ -176,7 +176,7 @@ def test_a_record_that_is_skipped_is_known_to_a_table_that_goes_on_and_once_only
     bad = of(job, BAD)
     bad.stop(Pause(code=Code.ROW_MISSING, reason="no such row", remedy="skip it", at="t[0]@41"))
     place = KafkaPosition(topic="t", partition=0, offset=41)
-    store.ask_skip(Skip(table=BAD, place=place, by="ann@web-1", at="2026-01-02T03:04:05Z", why="deleted by hand"))
+    store.requests.add(Skip(table=BAD, place=place, by="ann@web-1", at="2026-01-02T03:04:05Z", why="deleted by hand"))
 
     job.catch_up()
 

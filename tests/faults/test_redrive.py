@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cdc_sync
+from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.state import StateStore
@@ -164,12 +165,12 @@ def test_a_job_that_dies_on_the_way_does_it_again(
     monkeypatch.setattr(DeadLetters, at, die)
     mended(lake).run()
     assert len(rows(lake, table)) == 2
-    assert StateStore(lake.config.pipeline.root).redrives(table.id)
+    assert StateStore(lake.config.pipeline.root).requests.all(Redrive, table.id)
 
     monkeypatch.setattr(DeadLetters, at, kept)
     mended(lake).run()
 
-    assert (letters(lake), StateStore(lake.config.pipeline.root).redrives(table.id)) == ([], ())
+    assert (letters(lake), StateStore(lake.config.pipeline.root).requests.all(Redrive, table.id)) == ([], ())
     assert [row["id"] for row in rows(lake, table)] == [1, 2]
     assert lake.statuses()["terms"].state == "running"
 
@@ -191,8 +192,8 @@ def test_what_cannot_be_redriven_says_why(pipeline: NewPipeline, produce: Produc
     store = StateStore(lake.config.pipeline.root)
     never = KafkaPosition(topic=table.topic, partition=0, offset=0)
     cdc_sync.redrive_dead_letters(mended(lake).config)
-    (word,) = store.redrives(table.id)
-    store.ask_redrive(replace(word, id="of no letter", places=(never, replace(never, offset=10_000))))
+    (word,) = store.requests.all(Redrive, table.id)
+    store.requests.add(replace(word, id="of no letter", places=(never, replace(never, offset=10_000))))
 
     mended(lake).run()
 

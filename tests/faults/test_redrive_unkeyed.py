@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cdc_sync
+from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import DATE, INT32, TEXT, SourceTable, column
@@ -109,7 +110,7 @@ def test_a_job_that_dies_on_the_way_applies_none_twice(
     mended(lake).run()
     mended(lake).run()
 
-    assert (left(lake), StateStore(lake.config.pipeline.root).redrives(table.id)) == ([], ())
+    assert (left(lake), StateStore(lake.config.pipeline.root).requests.all(Redrive, table.id)) == ([], ())
     assert sorted(row["id"] for row in rows(lake, table)) == [1, 2, 3]
     produce(table.topic, table.insert(id=4, day=_GOOD))
     mended(lake).run()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import cdc_sync
+from cdc_sync.core.migration.operator_requests import Reset
 from cdc_sync.errors import RefusedError
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.storage.state import StateStore
@@ -52,7 +53,7 @@ def test_it_begins_anew_beside_what_it_held(
     assert_equal(lake, table)
     assert_equal(lake, other)
     assert lake.history_files() == history
-    assert StateStore(lake.config.pipeline.root).reset(table.id) is None
+    assert StateStore(lake.config.pipeline.root).requests.get(Reset, table.id) is None
     before = replace(table.id, table=asked.into.partition(".")[2])
     assert lake.read(before).num_rows == 2
     table.update({"id": 2}, note="goes on")
@@ -79,4 +80,4 @@ def test_one_whose_beginning_is_gone_is_not(
     with pytest.raises(RefusedError, match=r"\[0\] holds nothing before offset 1 any more; `cdc-sync resync CONFIG"):
         cdc_sync.reset(lake.config, "orders")
 
-    assert StateStore(lake.config.pipeline.root).reset(table.id) is None
+    assert StateStore(lake.config.pipeline.root).requests.get(Reset, table.id) is None

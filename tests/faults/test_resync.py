@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdc_sync.api import requests
-from cdc_sync.core.planning.resync import ResyncAsked
+from cdc_sync.core.planning.resync import Resync, ResyncAsked
 from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import RefusedError
 from cdc_sync.sources.kafka import KafkaClient
@@ -121,12 +121,15 @@ def test_a_scan_counts_whose_signal_another_one_has_taken_the_place_of(shop: Cal
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
     assert it.marks() == []
     assert_equal(it.lake, it.table)
-    ended = {item.signal: bool(item.ends) for item in StateStore(it.lake.config.pipeline.root).resyncs(it.table.id)}
+    ended = {
+        item.signal: bool(item.ends)
+        for item in StateStore(it.lake.config.pipeline.root).requests.all(Resync, it.table.id)
+    }
     assert sorted(ended.values()) == [False, True], "one scan is the end of one question"
     assert ended.keys() == {first.signal, second.signal}
     it.answer("another's", "TABLE_SCAN_COMPLETED", **scan, scanned_collection="public.t")
     it.run()
-    assert all(item.ends for item in StateStore(it.lake.config.pipeline.root).resyncs(it.table.id))
+    assert all(item.ends for item in StateStore(it.lake.config.pipeline.root).requests.all(Resync, it.table.id))
 
 
 def test_a_failed_scan_of_another_table_is_not_ours(shop: Callable[..., Shop]) -> None:
@@ -162,4 +165,4 @@ def test_values_that_are_right_need_no_snapshot(shop: Callable[..., Shop]) -> No
     it = shop("right", told=False)
     assert it.ask(done=True).columns == ("made",)
     assert it.marks() == []
-    assert StateStore(it.lake.config.pipeline.root).resyncs(it.table.id)[0].ends
+    assert StateStore(it.lake.config.pipeline.root).requests.all(Resync, it.table.id)[0].ends

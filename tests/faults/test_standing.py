@@ -62,10 +62,10 @@ def test_rows_that_changed_without_an_event_are_marked_once_and_until_they_are_r
     first = Unlogged(position=position, table=table.id, effect="rows", text="drop part 1")
     assert status(first) == ["*: drop part 1"]
     read = Resync(table=table.id, signal="s", version=1, columns=(0,), ends={"t": {0: 9}}, asked={"t": {0: 9}})
-    state.save_resync(read)
+    state.requests.add(read)
     assert status(first) == [], "the log tells of it again after each start"
     assert status(first, replace(first, position=replace(position, parts=(99, 99)), text="drop part 2")) == []
-    state.save_resync(replace(read, asked={"t": {0: 8}}))
+    state.requests.add(replace(read, asked={"t": {0: 8}}))
     assert len(status()) == 2
     follows = Unlogged(position=position, table=table.id, effect="follow", text="on delete cascade")
     assert "may change or go without an event" in status(follows)[-1]

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from cdc_sync.core.migration.operator_requests import Hold
+from cdc_sync.core.migration.operator_requests import Hold, Reset, Skip
+from cdc_sync.core.migration.routes import Join
+from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.core.model.times import utc
 from cdc_sync.core.planning.status import TableStatus
@@ -38,13 +40,13 @@ TABLES = st.builds(TableId, database=NAMES, schema=NAMES | st.just(""), table=NA
 
 def _say_all_of(store: StateStore, table: TableId) -> None:
     store.save(TableStatus(table=table, target="t", state="running"))
-    store.decide(replace(DECISIONS[0], table=table))
-    store.declare(replace(JOIN, table=table))
-    store.hold_back(Hold(table=table, by="ann", at=utc(0), why=""))
-    store.ask_skip(replace(SKIP, table=table))
-    store.ask_reset(replace(RESET, table=table))
-    store.ask_redrive(replace(REDRIVE, table=table))
-    store.save_resync(replace(RESYNC, table=table))
+    store.requests.decide(replace(DECISIONS[0], table=table))
+    store.requests.add(replace(JOIN, table=table))
+    store.requests.add(Hold(table=table, by="ann", at=utc(0), why=""))
+    store.requests.add(replace(SKIP, table=table))
+    store.requests.add(replace(RESET, table=table))
+    store.requests.add(replace(REDRIVE, table=table))
+    store.requests.add(replace(RESYNC, table=table))
     store.keep_compared(table, AT, COMPARED)
     store.keep_unconverted(table, UNCONVERTED)
     store.save_held_columns(table, HELD)
@@ -69,15 +71,16 @@ def test_what_is_said_of_a_table_is_its_own(
     _say_all_of(store, one)
     store = StateStore(str(around / "root"))
     assert {status.table for status in store.tables()} == {one, other}
-    assert (store.hold(other), store.reset(other), store.skips(other), store.redrives(other)) == (None, None, (), ())
-    assert [it.table for it in (store.hold(one), store.reset(one)) if it is not None] == [one, one]
-    said = (*(it.table for it in store.skips(one)), *(it.table for it in store.redrives(one)))
-    assert said == (one, one)
-    assert one in store.tables_with("holds")
-    assert other not in store.tables_with("holds")
+    said = store.requests
+    assert (said.get(Hold, other), said.get(Reset, other)) == (None, None)
+    assert (said.all(Skip, other), said.all(Redrive, other), said.all(Join, other)) == ((), (), ())
+    found = (said.get(Hold, one), said.get(Reset, one), *said.all(Skip, one), *said.all(Join, one))
+    assert [None if it is None else it.table for it in found] == [one] * 4
+    assert one in store.requests.tables_with("holds")
+    assert other not in store.requests.tables_with("holds")
     assert set(files(around)) == {f"root/{name}" for name in files(around / "root")}
     store.forget(one)
-    store.has_redriven(replace(REDRIVE, table=one))
+    store.requests.remove(replace(REDRIVE, table=one))
     left = files(around / "root")
     assert {name: left.get(name) for name in before} == before
     assert {name.partition("/")[0] for name in set(left) - set(before)} == {"dead-letters"}

@@ -154,43 +154,43 @@ def write(store: StateStore) -> None:
     for status in STATUSES:
         store.save(status)
     for decision in DECISIONS:
-        store.decide(decision)
-    store.declare(JOIN)
+        store.requests.decide(decision)
+    store.requests.add(JOIN)
     for number, entry in enumerate(KEPT.entries):
         store.keep(ORDERS, number, entry)
     store.keep_compared(ORDERS, AT, COMPARED)
     store.keep_unconverted(ORDERS, UNCONVERTED)
     store.save_held_columns(ORDERS, HELD)
     store.save_doubts(ORDERS, DOUBTS)
-    store.ask_rollback(Rollback(table=ORDERS, version=3))
-    store.ask_regime(RegimeAsked(table=ORDERS, evolution="on_read"))
+    store.requests.add(Rollback(table=ORDERS, version=3))
+    store.requests.add(RegimeAsked(table=ORDERS, evolution="on_read"))
     store.save_maintained(ORDERS, 1_700_000_000.5)
     store.save_passed(ORDERS, "marker", {("t", 0): 7})
-    store.save_resync(RESYNC)
+    store.requests.add(RESYNC)
     store.dead_letters.add(LETTERS)
-    store.ask_redrive(REDRIVE)
-    store.ask_skip(SKIP)
-    store.ask_reset(RESET)
+    store.requests.add(REDRIVE)
+    store.requests.add(SKIP)
+    store.requests.add(RESET)
 
 
 READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
     (lambda store: {status.table for status in store.tables()}, {ORDERS, ODD, LONG}),
     (lambda store: tuple(store.load(status.table) for status in STATUSES), STATUSES),
-    (lambda store: store.decisions(ORDERS), DECISIONS),
-    (lambda store: store.joins(ORDERS), (JOIN,)),
+    (lambda store: store.requests.decisions(ORDERS), DECISIONS),
+    (lambda store: store.requests.all(Join, ORDERS), (JOIN,)),
     (lambda store: store.readings(ORDERS), KEPT),
     (lambda store: store.compared(ORDERS), {AT: COMPARED}),
     (lambda store: store.unconverted(ORDERS), (UNCONVERTED,)),
     (lambda store: store.held_columns(ORDERS), HELD),
     (lambda store: store.doubts(ORDERS), DOUBTS),
-    (lambda store: store.rollback(ORDERS), Rollback(table=ORDERS, version=3)),
-    (lambda store: store.regime(ORDERS), RegimeAsked(table=ORDERS, evolution="on_read")),
+    (lambda store: store.requests.get(Rollback, ORDERS), Rollback(table=ORDERS, version=3)),
+    (lambda store: store.requests.get(RegimeAsked, ORDERS), RegimeAsked(table=ORDERS, evolution="on_read")),
     (lambda store: store.maintained(ORDERS), 1_700_000_000.5),
     (lambda store: store.passed(ORDERS, "marker"), {("t", 0): 7}),
-    (lambda store: store.resyncs(ORDERS), (RESYNC,)),
-    (lambda store: store.redrives(ORDERS), (REDRIVE,)),
-    (lambda store: store.skips(ORDERS), (SKIP,)),
-    (lambda store: store.reset(ORDERS), RESET),
+    (lambda store: store.requests.all(Resync, ORDERS), (RESYNC,)),
+    (lambda store: store.requests.all(Redrive, ORDERS), (REDRIVE,)),
+    (lambda store: store.requests.all(Skip, ORDERS), (SKIP,)),
+    (lambda store: store.requests.get(Reset, ORDERS), RESET),
     (lambda store: tuple(store.dead_letters.letters()), (*LETTERS, *BEFORE_CODES)),
     (lambda store: sum(count.records for count in store.dead_letters.counts()), 3),
 )

@@ -73,6 +73,13 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """The operator's word that a table goes on, or tries again; forgotten once it has."""
+
+    table: TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
     """The operator's word that a table passes one record, which becomes a dead letter. It stays as a trace of that.
 
