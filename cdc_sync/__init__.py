@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         show_dead_letter,
     )
     from cdc_sync.api.requests import decide, forget, pause, resume, resync, rollback, skip
-    from cdc_sync.api.resets import reset
+    from cdc_sync.api.resets import reset, reset_from_snapshot
     from cdc_sync.config import Config, load_config, parse_config
     from cdc_sync.core.planning.deciding import Words
     from cdc_sync.errors import CdcSyncError
@@ -55,6 +55,7 @@ __all__ = [
     "redrive_dead_letters",
     "replay",
     "reset",
+    "reset_from_snapshot",
     "resume",
     "resync",
     "rollback",
@@ -73,7 +74,7 @@ _ELSEWHERE = {
     **dict.fromkeys(
         ("discard_dead_letters", "list_dead_letters", "redrive_dead_letters", "show_dead_letter"), "api.dead_letters"
     ),
-    "reset": "api.resets",
+    **dict.fromkeys(("reset", "reset_from_snapshot"), "api.resets"),
     "load_config": "config",
     "parse_config": "config",
 }

@@ -100,19 +100,23 @@ class RequestedOfTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetAsked:
-    """A table that is to be read again from the start.
+    """A table that is to be read again.
 
     Attributes:
-        target, into: what its target is called now and then.
+        target, into: what its target is called now and then; None if it is emptied for a snapshot's rows.
+        topic: where the connector is asked for a snapshot; None where it is not, or is the reader's to be asked.
+        statement: how, as SQL for the source's signalling table.
         is_running: a job runs, and takes it up; else the next one does.
         dry_run: nothing was asked.
     """
 
     table: TableId
     target: str
-    into: str
+    into: str | None
     is_running: bool
     dry_run: bool
+    topic: str | None = None
+    statement: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

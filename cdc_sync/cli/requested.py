@@ -72,7 +72,15 @@ def _requested(value: RequestedOfTables) -> Iterator[str]:
 
 
 def _reset(value: ResetAsked) -> Iterator[str]:
-    yield f"{value.table}: {value.target} becomes {value.into}, and its topics are read again from their start"
+    if value.into is not None:
+        yield f"{value.table}: {value.target} becomes {value.into}, and its topics are read again from their start"
+    else:
+        yield f"{value.table}: when the connector has read all rows again, {value.target} has them and no other"
+    if value.topic is not None:
+        yield f"The connector is asked in {value.topic}."
+    if value.statement is not None:
+        yield "Have it read them, with this in its signalling table:"
+        yield f"  {value.statement};"
     yield _who(value)
 
 

@@ -81,6 +81,9 @@ def reset(
     ctx: typer.Context,
     config: ConfigPath,
     table: TableName,
+    from_snapshot: Annotated[
+        bool, typer.Option("--from-snapshot", help="from a snapshot that the connector is asked for, into the target")
+    ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -88,9 +91,10 @@ def reset(
 ) -> None:
     """Read a table again from the beginning of its topics, into a new target; the one of now is renamed.
 
-    Its schema history stays. Refused where the topics do not hold their beginning any more.
+    Its schema history stays. Refused where the topics do not hold their beginning any more: then from a snapshot.
     """
-    confirmed(ctx, config, as_json, verbose, functools.partial(resets.reset, table=table), yes=yes, dry_run=dry_run)
+    command = functools.partial(resets.reset_from_snapshot if from_snapshot else resets.reset, table=table)
+    confirmed(ctx, config, as_json, verbose, command, yes=yes, dry_run=dry_run)
 
 
 def forget(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from structlog import get_logger
 
 from cdc_sync.core.lineage.coverage import Coverage
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, SnapshotReset
 from cdc_sync.core.migration.readers import has_logs, regime_of, why_not
 from cdc_sync.core.migration.routes import Join, Route
 from cdc_sync.core.model.incarnations import fall, reach
@@ -183,6 +183,7 @@ class TableActor:
             skips=context.state.requests.skipped(table),
             rollback=context.state.requests.get(Rollback, table),
             regime=context.state.requests.get(RegimeAsked, table),
+            snapshot=context.state.requests.get(SnapshotReset, table),
             decisions=context.state.requests.decisions(table),
             joins=context.state.requests.all(Join, table),
             columns=self._files.columns,

@@ -9,12 +9,13 @@ from typing import Literal, TypeAlias
 
 from structlog import get_logger
 
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Resume, Rollback
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Resume, Rollback, SnapshotReset
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.planning.resync import Resync
 from cdc_sync.core.table.joining import join_columns
 from cdc_sync.core.table.seen import Seen
+from cdc_sync.core.table.truncating import has_come
 from cdc_sync.errors import TransientError
 from cdc_sync.runtime.actor import TableActor
 from cdc_sync.runtime.context import Context
@@ -22,7 +23,7 @@ from cdc_sync.runtime.redrive import redrive
 from cdc_sync.runtime.tables import Tables
 
 Work: TypeAlias = Callable[[], None]
-Word: TypeAlias = Literal["hold", "skip", "rollback", "regime"]
+Word: TypeAlias = Literal["hold", "skip", "rollback", "regime", "snapshot"]
 """What stands in a file as long as the operator means it; `Requests` has what the table was read with."""
 
 
@@ -52,9 +53,10 @@ class Asked:
             TransientError: if Kafka or the store is away.
         """
         said = self._context.state.requests.tables_with
-        held, skipped, reset, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
+        held, skipped, refilled, reset, resumed, decided, rolled, resynced, joined, rewritten, redriven = (
             said("holds"),
             said("skips"),
+            said("snapshot-resets"),
             said("resets"),
             said("resumes"),
             said("decisions"),
@@ -69,6 +71,8 @@ class Asked:
                 self._take_up(table, self._word(table, "hold"))
             if table.table in skipped:
                 self._take_up(table, self._word(table, "skip"))
+            if table.table in refilled:
+                self._take_up(table, self._snapshot(table))
             if table.table in reset:
                 self._take_up(table, self._reset(table))
             if table.table in resumed:
@@ -113,6 +117,13 @@ class Asked:
         """Take up a word that was said of a table, or taken back."""
         if _is_unheard(table, word):
             yield partial(follow_word, table, word)
+
+    def _snapshot(self, table: TableActor) -> Iterator[Work]:
+        """Have the next snapshot take the place of what a table holds, and forget that once it has."""
+        if has_come(table.state):
+            yield partial(follow_snapshot, table)
+        else:
+            yield from self._word(table, "snapshot")
 
     def _resume(self, table: TableActor) -> None:
         """Let a table try again, whatever it stopped for."""
@@ -178,6 +189,15 @@ def follow_reset(table: TableActor, asked: Reset) -> None:
     get_logger().info("table begins anew", table=str(table.table), by=asked.by, before=str(asked.into))
 
 
+def follow_snapshot(table: TableActor) -> None:
+    """Forget that a snapshot was to take the place of what a table held, for it has."""
+    asked = table.state.requests.snapshot
+    if asked is not None:
+        table.context.state.requests.remove(asked)
+        table.become(replace(table.state, requests=replace(table.state.requests, snapshot=None)))
+        get_logger().info("table was read again", table=str(table.table), by=asked.by)
+
+
 def follow_redrive(table: TableActor, asked: Redrive) -> None:
     """Apply dead letters of a table, and write down which were and why others were not."""
     table.reload_after_failure()
@@ -215,6 +235,8 @@ def _is_unheard(table: TableActor, word: Word) -> bool:
             return store.requests.get(Rollback, table.table) != heard.rollback
         case "regime":
             return store.requests.get(RegimeAsked, table.table) != heard.regime
+        case "snapshot":
+            return store.requests.get(SnapshotReset, table.table) != heard.snapshot
 
 
 def _is_decided(table: TableActor) -> bool:

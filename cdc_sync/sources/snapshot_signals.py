@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from structlog import get_logger
 
@@ -65,6 +66,36 @@ def after(resync: Resync, scan: Scan) -> Resync:
     return replace(resync, since={**resync.since, scan.topic: moved})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """What a connector is asked by.
+
+    Attributes:
+        topic: where it was written; None if it is the reader's to write, then `statement` says how.
+        statement: SQL for the source's signalling table.
+    """
+
+    id: str
+    topic: str | None
+    statement: str | None
+
+
+def send(
+    config: Connector, kafka: KafkaClient, history: History, how: Literal["incremental", "blocking"] = "incremental"
+) -> Signal:
+    """Ask the connector for a snapshot of a table, or say how to.
+
+    Raises:
+        KafkaUnavailable: if the signal cannot be written.
+    """
+    id_, kind = str(uuid.uuid4()), history.head.position.kind
+    data = signal_data(history.table, kind, how)
+    if config.signals is None:
+        return Signal(id=id_, topic=None, statement=sql_signal(id_, data, kind, config.signal_table))
+    kafka.send(config.signals.topic, [Sent(key=config.signals.prefix.encode(), value=kafka_signal(id_, data))])
+    return Signal(id=id_, topic=config.signals.topic, statement=None)
+
+
 def ask(
     config: Connector, kafka: KafkaClient, store: StateStore, history: History, columns: Sequence[str]
 ) -> ResyncAsked:
@@ -85,24 +116,19 @@ def ask(
     unknown = [name for name in names if name not in live]
     if unknown:
         raise RefusedError(f"Cannot resync {table}: {unknown[0]!r} is none of its columns ({', '.join(live)})")
-    signal, kind = str(uuid.uuid4()), history.head.position.kind
-    data = signal_data(table, kind)
-    topic = None
-    told = config.notifications
+    kind, told = history.head.position.kind, config.notifications
     since = {} if told is None else {told: kafka.ends([told]).get(told, {})}
-    if config.signals is not None:
-        topic = config.signals.topic
-        kafka.send(topic, [Sent(key=config.signals.prefix.encode(), value=kafka_signal(signal, data))])
+    signal = send(config, kafka, history)
     ids = tuple(live[name] for name in names)
     written = {} if status is None else status.offsets
-    asked = Resync(table=table, signal=signal, version=history.head.number, columns=ids, asked=written)
+    asked = Resync(table=table, signal=signal.id, version=history.head.number, columns=ids, asked=written)
     store.requests.add(replace(asked, collection=collection(table, kind), since=since))
     return ResyncAsked(
         table=table,
         columns=names if columns else tuple(name for name in marked if name in live),
-        signal=signal,
-        topic=topic,
-        statement=sql_signal(signal, data, kind, config.signal_table) if topic is None else None,
+        signal=signal.id,
+        topic=signal.topic,
+        statement=signal.statement,
         followed=config.notifications is not None,
     )
 

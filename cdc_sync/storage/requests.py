@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Resume, Rollback, Skip
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Reset, Resume, Rollback, Skip, SnapshotReset
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.positions import KafkaPosition, TableId
@@ -17,10 +17,20 @@ from cdc_sync.storage.documents import Documents, as_value, document
 from cdc_sync.storage.object_store import name_of
 
 Folder: TypeAlias = Literal[
-    "decisions", "holds", "joins", "redrives", "regimes", "resets", "resumes", "resyncs", "rollbacks", "skips"
+    "decisions",
+    "holds",
+    "joins",
+    "redrives",
+    "regimes",
+    "resets",
+    "resumes",
+    "resyncs",
+    "rollbacks",
+    "skips",
+    "snapshot-resets",
 ]
-Request: TypeAlias = Hold | RegimeAsked | Reset | Resume | Rollback | Skip | Join | Redrive | Resync
-R = TypeVar("R", Hold, RegimeAsked, Reset, Resume, Rollback, Skip, Join, Redrive, Resync)
+Request: TypeAlias = Hold | RegimeAsked | Reset | Resume | Rollback | Skip | SnapshotReset | Join | Redrive | Resync
+R = TypeVar("R", Hold, RegimeAsked, Reset, Resume, Rollback, Skip, SnapshotReset, Join, Redrive, Resync)
 
 _ASK_AGAIN = "delete the file and ask again"
 
@@ -45,6 +55,7 @@ _KINDS: Mapping[type[Request], _Kind] = {
     Rollback: _Kind("rollbacks"),
     RegimeAsked: _Kind("regimes"),
     Reset: _Kind("resets"),
+    SnapshotReset: _Kind("snapshot-resets"),
     Skip: _Kind("skips", lambda it: _digest(str(it.place)), lambda it: (it.at, str(it.place))),
     Redrive: _Kind("redrives", lambda it: quote(it.id, safe=""), lambda it: (it.at, it.id)),
     Resync: _Kind("resyncs", lambda it: quote(it.signal, safe=""), lambda it: (it.version, it.signal)),

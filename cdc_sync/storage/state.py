@@ -15,6 +15,7 @@ Below the pipeline's root (a folder or an object-store URL)::
     redrives/<table>/<id>.json                       one `Redrive`
     rollbacks/<table>.json                           one `Rollback`
     resets/<table>.json                              one `Reset`
+    snapshot-resets/<table>.json                     one `SnapshotReset`
     skips/<table>/<digest of the record's place>.json one `Skip`
     regimes/<table>.json                             one `RegimeAsked`
     resyncs/<table>/<signal>.json                    one `Resync`

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from cdc_sync.core.model.positions import TableId
 from tests.cli.runner import CommandLine
 
 
-def _asked(_: Config, table: str, *, dry_run: bool) -> ResetAsked:
+def _asked(_: Config | None, table: str, *, dry_run: bool) -> ResetAsked:
     return ResetAsked(
         table=TableId(database="shop", schema="inv", table=table),
         target="inv.orders",
@@ -35,3 +38,23 @@ def test_it_tells_what_the_target_becomes(cdc_sync: CommandLine, config: Path, m
         f"{told}The job takes it up within seconds; `cdc-sync status` shows it.\n"
     )
     assert cdc_sync("reset", config, "orders").exit_code == 2, "nobody can be asked"
+
+
+def test_from_a_snapshot_it_tells_how_the_connector_is_asked(
+    cdc_sync: CommandLine, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = functools.partial(replace, _asked(None, "orders", dry_run=False), into=None)
+    monkeypatch.setattr(resets, "reset_from_snapshot", lambda *_, **said: asked(**_how(said["dry_run"])))
+
+    dry = cdc_sync("reset", config, "orders", "--from-snapshot", "--dry-run").out
+    told = cdc_sync("reset", config, "orders", "--from-snapshot", "--yes").out
+
+    assert dry.startswith(
+        "shop.inv.orders: when the connector has read all rows again, inv.orders has them and no other"
+    )
+    assert "Nothing is asked of the job yet." in dry
+    assert "  INSERT INTO signals;\n" in told
+
+
+def _how(dry_run: bool) -> dict[str, Any]:
+    return {"dry_run": dry_run, "statement": None if dry_run else "INSERT INTO signals"}

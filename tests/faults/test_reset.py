@@ -10,6 +10,7 @@ import cdc_sync
 from cdc_sync.core.migration.operator_requests import Reset
 from cdc_sync.errors import RefusedError
 from cdc_sync.sources.kafka import KafkaClient
+from cdc_sync.storage.requests import OperatorRequests
 from cdc_sync.storage.state import StateStore
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
@@ -39,10 +40,11 @@ def test_it_begins_anew_beside_what_it_held(
     asked = cdc_sync.reset(lake.config, "orders")
 
     assert (asked.target, asked.is_running) == ("public.orders", False)
+    assert asked.into is not None
     assert asked.into.startswith("public.orders__reset_")
     if dies:
         with monkeypatch.context() as patch:
-            patch.setattr(StateStore, "has_reset", _fail)
+            patch.setattr(OperatorRequests, "remove", _fail)
             lake.run()
         assert lake.statuses()["orders"].state == "failing"
     lake.run()
@@ -77,7 +79,7 @@ def test_one_whose_beginning_is_gone_is_not(
     lake.run()
     monkeypatch.setattr(KafkaClient, "beginnings", lambda *_: {table.topic: {0: 1}})
 
-    with pytest.raises(RefusedError, match=r"\[0\] holds nothing before offset 1 any more; `cdc-sync resync CONFIG"):
+    with pytest.raises(RefusedError, match=r"\[0\] holds nothing before offset 1 any more; `cdc-sync reset CONFIG"):
         cdc_sync.reset(lake.config, "orders")
 
     assert StateStore(lake.config.pipeline.root).requests.get(Reset, table.id) is None

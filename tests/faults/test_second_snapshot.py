@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
+import cdc_sync
 from cdc_sync.config import parse_config
+from cdc_sync.core.migration.operator_requests import SnapshotReset
 from cdc_sync.core.planning.resync import ALL_ROWS
 from cdc_sync.spark.session import build_session
+from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.memory.target import MemoryTarget
 from cdc_sync.testing import INT32, TEXT, SourceTable, column
 from tests.conftest import Produce
@@ -69,6 +72,37 @@ def test_rows_that_went_unheard_are_marked_and_go_by_policy(pipeline: NewPipelin
     produce(it.topic, it.records[-2:])
     applied.run()
     assert_equal(applied, it)
+
+
+def test_one_that_the_operator_asked_for_takes_the_place_of_what_was_there(
+    pipeline: NewPipeline, produce: Produce
+) -> None:
+    it = snapshot_of("asked")
+    lake = pipeline("asked", settings="connector: {signals: {topic: signals, prefix: asked}}")
+    produce(it.topic, it.records)
+    lake.run()
+
+    asked = cdc_sync.reset_from_snapshot(lake.config, "t")
+    assert (asked.topic, asked.into, asked.statement) == ("signals", None, None)
+    lake.run()
+    assert lake.read(it.id).num_rows == 5, "nothing is done before the snapshot comes"
+    sent = len(it.records)
+    delete_unheard(it, 1)
+    connect_anew(it)
+    it.update({"id": 2}, a="behind")
+    produce(it.topic, it.records[sent:])
+    lake.run()
+    assert_equal(lake, it)
+    assert lake.statuses()["t"].needs_resync == ()
+    lake.run()
+    assert StateStore(lake.config.pipeline.root).requests.get(SnapshotReset, it.id) is None
+
+    sent = len(it.records)
+    delete_unheard(it, 2)
+    connect_anew(it)
+    produce(it.topic, it.records[sent:])
+    lake.run()
+    assert 2 in lake.read(it.id)["id"].to_pylist(), "another one is marked, as the policy says"
 
 
 @pytest.fixture

@@ -18,7 +18,14 @@ from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Stamp
 from cdc_sync.core.lineage.continuity import Compared, Pair
 from cdc_sync.core.lineage.kept import Kept, Missed, Span
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import RegimeAsked, Reset, Rollback, Skip, Unconverted, UnconvertedValue
+from cdc_sync.core.migration.operator_requests import (
+    RegimeAsked,
+    Reset,
+    Rollback,
+    Skip,
+    Unconverted,
+    UnconvertedValue,
+)
 from cdc_sync.core.migration.routes import Decision, Join, TargetName
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.dead_letters import DeadLetter, Redrive
@@ -113,6 +120,7 @@ LETTERS = (
     ),
 )
 RESET = Reset(table=ORDERS, into=TargetName(namespace="inv", name="orders__reset_1"), by="ann@host", at="now")
+SNAPSHOT_RESET = SnapshotReset(table=ORDERS, since={"shop.inv.orders": {3: 40}}, by="ann@host", at="now")
 SKIP = Skip(table=ORDERS, place=LETTERS[0].place, by="ann@host", at="2026-11-28T10:51:18Z", why="deleted by hand")
 REDRIVE = Redrive(table=ORDERS, id="ab12", by="ann@host", at="2026-11-28T10:51:18Z", places=(LETTERS[0].place,))
 BEFORE_CODES = tuple(
@@ -171,6 +179,7 @@ def write(store: StateStore) -> None:
     store.requests.add(REDRIVE)
     store.requests.add(SKIP)
     store.requests.add(RESET)
+    store.requests.add(SNAPSHOT_RESET)
 
 
 READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
@@ -191,6 +200,7 @@ READ: tuple[tuple[Callable[[StateStore], Any], Any], ...] = (
     (lambda store: store.requests.all(Redrive, ORDERS), (REDRIVE,)),
     (lambda store: store.requests.all(Skip, ORDERS), (SKIP,)),
     (lambda store: store.requests.get(Reset, ORDERS), RESET),
+    (lambda store: store.requests.get(SnapshotReset, ORDERS), SNAPSHOT_RESET),
     (lambda store: tuple(store.dead_letters.letters()), (*LETTERS, *BEFORE_CODES)),
     (lambda store: sum(count.records for count in store.dead_letters.counts()), 3),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdc_sync.core.migration.operator_requests import SnapshotReset
 from cdc_sync.core.model.progress import Progress, Truncated
 from cdc_sync.core.planning.truncation import PAUSED, Reach
 from cdc_sync.core.table import fold
@@ -15,7 +16,7 @@ from cdc_sync.core.table.questions import CanReadFrom, Cuts, Fingerprints, IsWho
 from cdc_sync.core.table.seen import Seen
 from cdc_sync.core.table.state import Cursor, TableState
 from cdc_sync.core.table.transitions import Settled, TruncateTarget, WriteRange
-from cdc_sync.core.table.truncating import follow_snapshot
+from cdc_sync.core.table.truncating import follow_snapshot, has_come
 from tests.history.versions import at, versions
 from tests.table.model import TOPIC, decided, end, history, policy, ranges, state, stretch
 
@@ -137,6 +138,28 @@ class TestSnapshots:
         known = self.step(self.known(), can=False).state
         assert "is not applied (policy.second_snapshot)" in known.warnings[-1]
         assert self.step(known) == Settled(state=known)
+
+    def test_it_is_enough_that_the_operator_wants_this_one(self) -> None:
+        known = self.known(route=policy())
+        place = known.history.versions[-1].kafka if known.history else None
+        assert place is not None
+        for begins, wanted in ((place.offset, True), (place.offset + 1, False)):
+            asked = SnapshotReset(table=known.table, since={TOPIC: {place.partition: begins}}, by="ann", at="now")
+            heard = replace(known, requests=replace(known.requests, snapshot=asked))
+            found = self.step(heard)
+            assert isinstance(found, TruncateTarget) is wanted
+            assert not has_come(heard)
+            if isinstance(found, TruncateTarget):
+                done = replace(heard, progress=behind(heard, found.truncated))
+                assert self.step(done) == Settled(state=done)
+                assert has_come(done)
+
+    def test_a_table_that_was_emptied_before_waits_for_the_snapshot(self) -> None:
+        known = self.known(route=policy())
+        asked = SnapshotReset(table=known.table, since={TOPIC: {0: 60}}, by="ann", at="now")
+        emptied = Truncated(position=at(30), offsets={TOPIC: {0: 3}})
+        known = replace(known, requests=replace(known.requests, snapshot=asked), progress=behind(known, emptied))
+        assert not has_come(known)
 
     @pytest.mark.parametrize("changes", [{"route": policy()}, {"history": None}, {"history": history(3)}])
     def test_nothing_is_done_unless_it_is_asked_for_and_there_is_one(self, changes: Any) -> None:

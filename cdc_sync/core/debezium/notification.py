@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.errors import WireError
@@ -73,16 +74,17 @@ def _parts(table: TableId, kind: str) -> tuple[str, ...]:
     return whole[1:] if kind == "postgresql" else tuple(part for part in whole if part)
 
 
-def signal_data(table: TableId, kind: str) -> str:
-    """Return the `data` of a signal that asks for an incremental snapshot of one table.
+def signal_data(table: TableId, kind: str, how: Literal["incremental", "blocking"] = "incremental") -> str:
+    """Return the `data` of a signal that asks for a snapshot of one table.
 
     Args:
+        how: beside the stream, or while it waits, so that rows come whole and in one piece.
         table: the source table.
         kind: of its source positions, which tells how the connector names tables.
     """
     # Names are regular expressions there.
     name = "[.]".join(re.escape(part).replace(r"\.", "[.]") for part in _parts(table, kind))
-    return json.dumps({"data-collections": [name], "type": "incremental"})
+    return json.dumps({"data-collections": [name], "type": how})
 
 
 def kafka_signal(signal: str, data: str) -> bytes:

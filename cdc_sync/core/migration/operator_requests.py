@@ -110,6 +110,25 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotReset:
+    """The operator's word that the next snapshot of the whole table takes the place of all that the target holds.
+
+    Attributes:
+        since: topic -> partition -> the offset from which on a snapshot may be that one.
+        by, at: who said so, and when.
+    """
+
+    table: TableId
+    since: Mapping[str, Mapping[int, int]]
+    by: str
+    at: str
+
+    def is_about(self, first: KafkaPosition) -> bool:
+        """Whether a snapshot may be that one, by its first row."""
+        return first.offset >= self.since.get(first.topic, {}).get(first.partition, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegimeAsked:
     """The operator's word that a table of the other regime is to be rewritten; forgotten once it is.
 

@@ -106,7 +106,14 @@ def _taken_up(state: TableState, seen: Loaded, end: Version | None) -> TableStat
     begins = None if end is None else begun_behind(end, stamped or end.number)
     progress = found.progress if found else None
     regime = seen.regime if found else None
-    requests = replace(state.requests, hold=seen.hold, skips=seen.skips, rollback=seen.rollback, regime=regime)
+    requests = replace(
+        state.requests,
+        hold=seen.hold,
+        skips=seen.skips,
+        rollback=seen.rollback,
+        regime=regime,
+        snapshot=seen.snapshot,
+    )
     state = replace(
         state,
         # A decision counts as heard only once the table goes on by it.

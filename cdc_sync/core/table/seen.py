@@ -9,7 +9,7 @@ from typing import Any
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.migration.altered import HeldColumns
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, SnapshotReset
 from cdc_sync.core.migration.routes import Decision, Join
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.offsets import OffsetRange, narrowed
@@ -115,7 +115,7 @@ class Loaded:
 
     Attributes:
         found: the target, None if there is none.
-        hold, skips, rollback, regime, decisions, joins: what the operator asked for and said.
+        hold, skips, rollback, regime, snapshot, decisions, joins: what the operator asked for and said.
         columns: those that the target had when it was left last.
         logs: the configuration says that changed rows lie in logs.
         unread_by: engines among the readers that are not to read such a target if it is partitioned, and what they do.
@@ -129,6 +129,7 @@ class Loaded:
     skips: frozenset[KafkaPosition] = frozenset()
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
+    snapshot: SnapshotReset | None = None
     decisions: tuple[Decision, ...] = ()
     joins: tuple[Join, ...] = ()
     columns: HeldColumns | None = None

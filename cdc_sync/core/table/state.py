@@ -13,7 +13,7 @@ from cdc_sync.core.history.warned import warnings_of
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.names import held_target
-from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, Unconverted
+from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, SnapshotReset, Unconverted
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.codes import Code
@@ -175,6 +175,7 @@ class Requests:
         skips: the records that it passes because the operator said so.
         rollback: the rewrite that is undone, or about to be, and keeps the table paused.
         regime: what was asked when the table was read the last time, and has to wait.
+        snapshot: the next snapshot of the whole table takes the place of what the target holds.
         too_large: why it is not partitioned as configured; the answer takes another start.
         is_dividing: a new partitioning was begun and is not known to have ended: it failed, or the reply was lost.
     """
@@ -183,6 +184,7 @@ class Requests:
     skips: frozenset[KafkaPosition] = frozenset()
     rollback: Rollback | None = None
     regime: RegimeAsked | None = None
+    snapshot: SnapshotReset | None = None
     too_large: Refused | None = None
     is_dividing: bool = False
 

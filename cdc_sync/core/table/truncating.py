@@ -8,6 +8,7 @@ from dataclasses import replace
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.revision import Version
 from cdc_sync.core.model.offsets import OffsetRange
+from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Truncated
 from cdc_sync.core.planning.observation import Stretch
 from cdc_sync.core.planning.plan import is_later
@@ -137,12 +138,27 @@ def _follow_snapshot(state: TableState, seen: Seen) -> TruncateTarget | Settled:
 
 def unapplied_snapshot(state: TableState) -> Version | None:
     """Return the version that the newest snapshot of the whole table began, if it is to be applied and was not."""
-    history, wanted = state.history, state.route.policy.second_snapshot == "apply" and not state.route.append
-    if not wanted or history is None or state.stop is not None or state.target.stamped != history.head.number:
+    history, asked = state.history, state.requests.snapshot
+    if history is None or state.route.append or state.stop is not None or state.target.stamped != history.head.number:
         return None
     version = next((item for item in reversed(history.versions) if item.read_again), None)
-    truncated = _truncated(state)
-    is_done = version is None or version.number == state.hints.given_up
-    if is_done or (truncated is not None and version is not None and truncated.position >= version.position):
+    if version is None or version.number == state.hints.given_up:
         return None
-    return version
+    if state.route.policy.second_snapshot != "apply" and not (asked is not None and asked.is_about(version.kafka)):
+        return None
+    truncated = _truncated(state)
+    return None if truncated is not None and truncated.position >= version.position else version
+
+
+def has_come(state: TableState) -> bool:
+    """Whether the snapshot that the operator wanted took the place of what the target held before."""
+    asked, truncated = state.requests.snapshot, _truncated(state)
+    return (
+        asked is not None
+        and truncated is not None
+        and any(
+            asked.is_about(KafkaPosition(topic=topic, partition=partition, offset=offset))
+            for topic, partitions in truncated.offsets.items()
+            for partition, offset in partitions.items()
+        )
+    )
