@@ -23,6 +23,7 @@ from cdc_sync.core.migration.operator_requests import (
     Reset,
     Rollback,
     Skip,
+    SnapshotReset,
     Unconverted,
     UnconvertedValue,
 )
