@@ -10,7 +10,7 @@ from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.errors import ConfigError, WireError
 from cdc_sync.runtime.context import Context
 from cdc_sync.sources.records import Record
-from cdc_sync.sources.samples import Sample, read_sample
+from cdc_sync.sources.samples import read_sample
 
 _WAIT_SECONDS, _LOOK_SECONDS = 1.0, 0.05
 """How long it is waited for the rest of a transaction, where nothing else is there to write."""
@@ -26,7 +26,6 @@ class WholeTransactions:
     def __init__(self, context: Context, topic: str) -> None:
         self._context = context
         self._topic = topic
-        self._samples: dict[int, Sample] = {}
         self._looked: tuple[str | None, dict[int, int]] = (None, {})
         """Whose END was looked for, and up to which offset of each partition."""
 
@@ -56,12 +55,11 @@ class WholeTransactions:
                 return ()
 
     def _whole(self, item: OffsetRange, upto: int, *, one_table: bool) -> OffsetRange | None:
-        self._samples.clear()
         return whole(
             item,
             max(upto, item.end),
             lambda offset: self._next_at(item.partition, offset),
-            lambda part: part.transaction is None or (one_table and self._is_last(part)),
+            lambda part: part.transaction is None or (one_table and self._is_last(item.partition, part)),
         )
 
     def _next_at(self, partition: int, offset: int) -> Part | None:
@@ -75,19 +73,20 @@ class WholeTransactions:
             except WireError:
                 continue  # it becomes a dead letter, or is no event
             try:
-                part = part_of(record.offset, source, sample.payload)
+                return part_of(record.offset, source, sample.payload)
             except WireError as error:
                 raise ConfigError(
                     f"Cannot keep transactions whole: {error} ({self._topic}[{partition}]@{record.offset}); set "
                     "provide.transaction.metadata=true for the connector, or remove job.whole_transactions"
                 ) from error
-            self._samples[record.offset] = sample
-            return part
         return None
 
-    def _is_last(self, part: Part) -> bool:
+    def _is_last(self, partition: int, part: Part) -> bool:
         """Whether an END says that the table has no more events in the transaction."""
-        sample = self._samples[part.offset]
+        record = self._context.kafka.peek(self._topic, partition, part.offset)
+        if record is None:
+            return False  # it was there just now
+        sample = read_sample(self._context.book, record)
         block = sample.payload.get("source")
         assert isinstance(block, Mapping)
         topic = f"{block.get('name')}.transaction"
@@ -103,14 +102,17 @@ class WholeTransactions:
             since = (at if isinstance(at, int) else sample.record.timestamp or 0) - _CLOCKS_MS
             self._looked = part.transaction, dict(self._context.kafka.since(topic, max(0, since)))
         looked = self._looked[1]
-        for partition, start in looked.items():
-            upto = min(ends[partition], start + _FAR)
-            for record in self._context.kafka.read(topic, partition, start, upto) if start < upto else ():
-                found = None if record.value is None else self._end_in(record, sample.source.connector)
+        for number, start in looked.items():
+            upto = min(ends[number], start + _FAR)
+            for told in self._context.kafka.read(topic, number, start, upto) if start < upto else ():
+                found = self._end_in(told, sample.source.connector)
                 if found is not None and found.transaction == part.transaction:
                     return part.number >= found.events_of(sample.source.table)
-            looked[partition] = max(start, upto)
+            looked[number] = max(start, upto)
         return False
 
     def _end_in(self, record: Record, connector: str) -> TransactionEnd | None:
-        return end_of(connector, read_sample(self._context.book, record).payload)
+        try:
+            return None if record.value is None else end_of(connector, read_sample(self._context.book, record).payload)
+        except WireError:
+            return None  # it tells of no end

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from cdc_sync.core.lineage.coverage import Coverage
+from cdc_sync.core.migration.operator_requests import SnapshotReset
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.doubts import Doubt
 from cdc_sync.core.planning.replaced_nulls import ONGOING
 from cdc_sync.core.planning.stops import Pause
-from cdc_sync.core.table.state import Cursor, Failure, Journal, Wait
+from cdc_sync.core.table.state import Cursor, Failure, Journal, Requests, Wait
 from cdc_sync.core.table.status import status, told, with_replaced_nulls
 from tests.table.model import RENAMED, TOPIC, end, history, state
 
@@ -62,6 +63,14 @@ def test_a_table_without_a_marker_keeps_its_topics_by_what_is_known_of_them() ->
 def test_evidence_and_its_gaps_are_said_beside() -> None:
     said = status(state(), Coverage(since={"ddl_topics": "1"}, gaps=("a gap",), unseen="no statement"))
     assert (said.evidence, said.evidence_gaps) == ({"ddl_topics": "1"}, ("a gap", "no statement"))
+
+
+def test_a_snapshot_that_was_asked_for_is_told_of_until_it_has_come() -> None:
+    asked = SnapshotReset(table=state().table, since={}, by="ann@web-1", at="2026-11-28T20:00:00Z")
+    waiting = state(requests=Requests(snapshot=asked))
+    (said,) = status(waiting, Coverage()).warnings
+    assert said.startswith("a snapshot that ann@web-1 asked for at 2026-11-28T20:00:00Z takes the place")
+    assert status(state(), Coverage()).warnings == ()
 
 
 def test_the_log_tells_each_step_of_a_table_once() -> None:

@@ -34,6 +34,12 @@ def with_replaced_nulls(state: TableState) -> TableState:
     return state.warned(text) if names and text not in kept else state
 
 
+def _awaited(state: TableState) -> Iterator[str]:
+    asked = state.requests.snapshot
+    if asked is not None:
+        yield f"a snapshot that {asked.by} asked for at {asked.at} takes the place of its rows once it is whole"
+
+
 def status(state: TableState, coverage: Coverage) -> TableStatus:
     """Return what the table's status file says.
 
@@ -71,7 +77,7 @@ def status(state: TableState, coverage: Coverage) -> TableStatus:
         paused_at=stop.at if stop else None,
         # Without progress the topics are kept all the same: a later run must find the table there again.
         offsets=(state.progress.offsets if state.progress else None) or cursor.unread or cursor.known_before,
-        warnings=state.warnings,
+        warnings=(*state.warnings, *_awaited(state)),
         counts=state.journal.counts,
         needs_resync=state.marks,
         replaced_nulls=state.journal.replaced_nulls,
