@@ -204,7 +204,7 @@ def test_a_late_declaration_joins_data_and_history(target: str, shop: NewShop) -
 
 
 _POINTS = (
-    "cdc_sync.storage.state.StateStore.declare",
+    "cdc_sync.storage.requests.OperatorRequests.add",
     "cdc_sync.storage.history.HistoryStore.append",
     "cdc_sync.targets.iceberg.target.widen",
     "cdc_sync.targets.iceberg.change.Change.run",
