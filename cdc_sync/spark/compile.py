@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -90,14 +89,17 @@ def convert(
     return frame
 
 
-@lru_cache(maxsize=4096)
 def _compiled(converters: tuple[Converter, ...], head: InternalSchema, decoding: Decoding) -> tuple[Projection, ...]:
     """Build the expressions of projections, each over the one before; building them costs more than using them.
 
     A new schema or a new head is a new key, so nothing is ever invalidated. Each step is a projection of its own, so
     that what two later expressions need is computed once.
     """
-    return tuple(map(Projection, _Compiler(converters, head, decoding).projections()))
+    return kept(
+        ("compiled", converters, head, decoding),
+        lambda: tuple(map(Projection, _Compiler(converters, head, decoding).projections())),
+        lambda made: sum(projection.size for projection in made),
+    )
 
 
 class _Compiler:

@@ -9,29 +9,43 @@ from typing import Any, TypeVar
 
 from pyspark.sql import Column, DataFrame
 
-_MOST = 20_000
+_MOST = 50_000
+"""Expressions: of a wide table one takes some 4 KB of the JVM's memory."""
 
 _Made = TypeVar("_Made")
-_kept: OrderedDict[Hashable, object] = OrderedDict()
-_lock = threading.Lock()
 
 
-def kept(key: Hashable, make: Callable[[], _Made]) -> _Made:
-    """Return what `make` returned for the key before, or make it; of those longest unused some are forgotten.
+class Kept:
+    """What was made, up to so many expressions; those longest unused are forgotten. Thread-safe."""
 
-    Args:
-        key: all that the expression follows from, and a word for what it is.
-    """
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]  # type: ignore[return-value]
-    made = make()
-    with _lock:
-        _kept[key] = made
-        if len(_kept) > _MOST:
-            _kept.popitem(last=False)
-    return made
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._found: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, key: Hashable, make: Callable[[], _Made], weigh: Callable[[_Made], int] = lambda _: 1) -> _Made:
+        """Return what `make` returned for the key before, or make it.
+
+        Args:
+            key: all that the expressions follow from, and a word for what they are.
+            weigh: how many they are.
+        """
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                found: _Made = self._found[key][0]
+                return found
+        made = make()
+        with self._lock:
+            self._held += weigh(made) - self._found.get(key, (None, 0))[1]
+            self._found[key] = made, weigh(made)
+            while self._held > self._most and len(self._found) > 1:
+                self._held -= self._found.popitem(last=False)[1][1]
+        return made
+
+
+kept = Kept(_MOST)
 
 
 class Projection:
@@ -39,6 +53,7 @@ class Projection:
 
     def __init__(self, columns: Sequence[Column | str]) -> None:
         self._columns = columns
+        self.size = len(columns)
         self._handed: Any = None
 
     def of(self, frame: DataFrame) -> DataFrame:

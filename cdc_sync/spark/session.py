@@ -211,6 +211,9 @@ def _defaults(target: Target) -> dict[str, str]:
         # Spark keeps 100 compiled classes: with some dozens of tables each batch would write and compile them all anew.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.streaming.numRecentProgressUpdates": "5",
+        # Of each read Spark keeps what was fetched beyond it, for five minutes: hundreds of MB where batches are short.
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
         # Where the checkpoint lies on a disk, Spark's choice runs `readlink` two dozen times for each batch.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
