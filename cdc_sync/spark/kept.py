@@ -37,9 +37,10 @@ class Kept:
                 found: _Made = self._found[key][0]
                 return found
         made = make()
+        size = weigh(made)
         with self._lock:
-            self._held += weigh(made) - self._found.get(key, (None, 0))[1]
-            self._found[key] = made, weigh(made)
+            self._held += size - self._found.get(key, (None, 0))[1]
+            self._found[key] = made, size
             while self._held > self._most and len(self._found) > 1:
                 self._held -= self._found.popitem(last=False)[1][1]
         return made

@@ -54,6 +54,11 @@ def holds_any(root: str) -> bool:
     return any(chunk for chunk in obstore.list(store, chunk_size=1))
 
 
+def digest(text: str) -> str:
+    """Return what a file of a text that is no name is called, and what tells whether a text is another one."""
+    return sha256(text.encode()).hexdigest()
+
+
 def name_of(table: TableId) -> str:
     """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it.
 
@@ -61,7 +66,7 @@ def name_of(table: TableId) -> str:
     """
     parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
     name = ".".join(parts)
-    return name if len(name) <= _LONGEST else f"{_DIGEST}{sha256(name.encode()).hexdigest()}"
+    return name if len(name) <= _LONGEST else f"{_DIGEST}{digest(name)}"
 
 
 def is_digest(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -14,7 +13,7 @@ from cdc_sync.core.model.dead_letters import Redrive
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.planning.resync import Resync
 from cdc_sync.storage.documents import Documents, as_value, document
-from cdc_sync.storage.object_store import name_of
+from cdc_sync.storage.object_store import digest, name_of
 
 Folder: TypeAlias = Literal[
     "decisions",
@@ -56,7 +55,7 @@ _KINDS: Mapping[type[Request], _Kind] = {
     RegimeAsked: _Kind("regimes"),
     Reset: _Kind("resets"),
     SnapshotReset: _Kind("snapshot-resets"),
-    Skip: _Kind("skips", lambda it: _digest(str(it.place)), lambda it: (it.at, str(it.place))),
+    Skip: _Kind("skips", lambda it: digest(str(it.place))[:16], lambda it: (it.at, str(it.place))),
     Redrive: _Kind("redrives", lambda it: quote(it.id, safe=""), lambda it: (it.at, it.id)),
     Resync: _Kind("resyncs", lambda it: quote(it.signal, safe=""), lambda it: (it.version, it.signal)),
     Join: _Kind("joins", lambda it: f"{it.kept:06d}-{it.joined:06d}", lambda it: (it.after, it.kept, it.joined)),
@@ -137,7 +136,3 @@ def _path(request: Request) -> str:
     kind = _KINDS[type(request)]
     own = "" if kind.name is None else f"/{kind.name(request)}"
     return f"{kind.folder}/{name_of(request.table)}{own}.json"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -27,7 +27,6 @@ Below the pipeline's root (a folder or an object-store URL)::
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import get_args
@@ -43,7 +42,7 @@ from cdc_sync.core.planning.status import TableStatus
 from cdc_sync.errors import HistoryError
 from cdc_sync.storage.dead_letters import DeadLetters
 from cdc_sync.storage.documents import Documents, as_value, document
-from cdc_sync.storage.object_store import holds_any, is_digest, name_of, table_of
+from cdc_sync.storage.object_store import digest, holds_any, is_digest, name_of, table_of
 from cdc_sync.storage.requests import Folder, OperatorRequests
 
 _OF_TABLES = (
@@ -162,7 +161,7 @@ class StateStore:
 
     def keep_compared(self, table: TableId, at: KafkaPosition, compared: Compared) -> None:
         """Keep one of these."""
-        path = f"{_folder('values', table)}{_digest(str(at))[:16]}.json"
+        path = f"{_folder('values', table)}{digest(str(at))[:16]}.json"
         self._files.put(path, {"at": asdict(at), **asdict(compared)}, sort_keys=False)
 
     def keep_unconverted(self, table: TableId, values: Unconverted) -> None:
@@ -219,18 +218,14 @@ class StateStore:
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in sorted(places.items()):
             offsets.setdefault(topic, {})[str(partition)] = offset
-        self._files.put(_path("passed", table), {"marker": _digest(marker), "offsets": offsets})
+        self._files.put(_path("passed", table), {"marker": digest(marker), "offsets": offsets})
 
     def passed(self, table: TableId, marker: str) -> Mapping[tuple[str, int], int]:
         """Return that, empty where it was kept for another marker or not at all."""
         found = self._files.get(_path("passed", table), _Passed, _WRITTEN_ANEW)
-        if found is None or found.marker != _digest(marker):
+        if found is None or found.marker != digest(marker):
             return {}
         return {(topic, number): at for topic, places in found.offsets.items() for number, at in places.items()}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _path(folder: str, table: TableId) -> str:
