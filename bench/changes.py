@@ -42,13 +42,18 @@ _LARGE = TargetName(namespace="bench", name="large")
 
 
 class Source:
-    """A table whose every batch is a few inserts, before which a column may change."""
+    """A table whose every batch is a few inserts, before which a column may change.
 
-    def __init__(self, rows: int) -> None:
+    Args:
+        narrow: leave out the change that may be a rename: the lake keeps its old column, and its table grows wider.
+    """
+
+    def __init__(self, rows: int, *, narrow: bool = False) -> None:
         columns = [column("id", INT64, optional=False), *(column(f"c{number}", TEXT) for number in range(10))]
         self.table = SourceTable("orders", [*columns, column("w0", INT32)], null_is_default=False)
         self._rows, self._next, self._sent, self._changes = rows, 0, 0, 0
-        self._kinds = cycle((self._add, self._widen, self._drop, self._move_in))
+        kinds = (self._add, self._widen, self._drop)
+        self._kinds = cycle(kinds if narrow else (*kinds, self._move_in))
 
     def insert(self) -> None:
         for _ in range(self._rows):

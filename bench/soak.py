@@ -87,7 +87,7 @@ def _run(folder: Path, servers: str, batches: int, change_every: int) -> list[Lo
         path="bench",
     )
     spark, client = build_session(config), KafkaClient(config.kafka)
-    job, source = SyncJob(open_context(config, spark, client)), Source(200)
+    job, source = SyncJob(open_context(config, spark, client)), Source(200, narrow=True)
     producer = Producer({"bootstrap.servers": servers})
     looks: list[Look] = []
     took: list[float] = []
