@@ -165,6 +165,21 @@ def _redrive(shop: Shop) -> Iterator[Step]:
     yield shop.lake.run
 
 
+def _reload(shop: Shop) -> Iterator[Step]:
+    """A job takes up another configuration as a start does, with the state that it reads from the store."""
+    shop.table.insert(id=21, day=_BAD, note="set aside by the one before")
+    shop.forget_rows(21)
+    shop.send()
+    yield shop.lake.run
+    shop.table.insert(id=22, day=_BAD, note="nothing, by the one behind")
+    shop.table.rows[-1]["day"] = None
+    shop.send()
+    shop.lake = replace(
+        shop.lake, rules="[{pattern: '.*', partition_by: ['bucket(4, id)']}]", settings="policy: {out_of_range: 'null'}"
+    )
+    yield shop.lake.run
+
+
 SCENARIOS: Mapping[str, Scenario] = {
     found.__name__.removeprefix("_"): found
     for found in (
@@ -178,6 +193,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         _reset,
         _forget,
         _redrive,
+        _reload,
     )
 }
 
