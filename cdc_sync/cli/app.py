@@ -98,7 +98,8 @@ def run(
     def work(stop: threading.Event) -> RunReport:
         return commands.run(first, once=once, standby=standby, stop=stop, reload_from=config, reload_now=now, load=load)
 
-    found = guarded(style, secrets, lambda: interruptible(work, hangup=now))
+    within = first.job.stop_within.total_seconds()
+    found = guarded(style, secrets, lambda: interruptible(work, hangup=now, within=within))
     if once:
         raise typer.Exit(found.exit_code)
 

@@ -50,6 +50,7 @@ class Job(Section):
     max_bytes_per_batch: Annotated[int, Field(ge=1024 * 1024)] = 2 * 1024 * 1024 * 1024
     whole_transactions: bool = False
     parallel_tables: Annotated[int, Field(ge=1, le=64)] = 4
+    stop_within: Duration = timedelta(seconds=60)
     compile_from_rows: Annotated[int, Field(ge=0)] = 100_000
 
 

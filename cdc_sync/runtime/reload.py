@@ -19,8 +19,8 @@ LOOK_EVERY = 5.0
 _CLIENTS = tuple(
     f"kafka.{name}" for name in ("bootstrap_servers", "allow", "properties", "driver_properties", "spark_properties")
 )
-AT_START = ("pipeline", "target", "spark", *_CLIENTS)
-"""What the lease, Spark's session and Kafka's clients are made by: only another start takes it up."""
+AT_START = ("pipeline", "target", "spark", "job.stop_within", *_CLIENTS)
+"""What the lease, Spark's session, Kafka's clients and the process are made by: only another start takes it up."""
 _BEAT = 0.2
 
 

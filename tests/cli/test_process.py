@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cdc_sync.cli.signals import INTERRUPTED, interruptible
+from cdc_sync.cli.signals import exit_code, interruptible
 
 _PACKAGE = Path(__file__).parents[2] / "cdc_sync"
 
@@ -83,22 +83,29 @@ def test_what_the_work_raises_is_raised_to_the_caller() -> None:
         interruptible(work)
 
 
-def test_a_second_interrupt_leaves_at_once() -> None:
-    program = """
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("then", "within"), [("time.sleep(1.1); os.kill(os.getpid(), number)", "60"), ("pass", "1")], ids=["again", "late"]
+)
+def test_a_second_signal_or_too_long_a_wait_leaves_at_once(number: signal.Signals, then: str, within: str) -> None:
+    program = f"""
 import os, signal, time
 from cdc_sync.cli.signals import interruptible
 
+number = signal.Signals({int(number)})
+
 def work(stop):
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
+    os.kill(os.getpid(), number)  # as a process and its group get it
     stop.wait(5)
-    os.kill(os.getpid(), signal.SIGINT)
+    {then}
     time.sleep(30)
 
-interruptible(work)
+interruptible(work, within={within})
 """
     started = time.monotonic()
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
 
-    assert done.returncode == INTERRUPTED
+    assert done.returncode == exit_code(number)
     assert time.monotonic() - started < 10
