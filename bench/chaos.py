@@ -271,6 +271,7 @@ class Outages:
                 self._around.wait_for_the_connector()
                 self.counts[name] += 1
         except Exception as error:
+            print(f"outages end: {error!r}", flush=True)
             self.failure = error
 
     def _away(self) -> None:

@@ -31,7 +31,9 @@ class Gate:
         self._state: State = "open"
         self._changed = threading.Condition()
         self._through: list[socket.socket] = []
-        self._listener = self._listen()
+        self._listener = socket.create_server((LOOPBACK, self.port))
+        self._is_listening = False
+        self._listen()
 
     def set(self, state: State) -> None:
         """Open or cut the way; connections that there are end, or have nothing pass any more."""
@@ -39,10 +41,14 @@ class Gate:
             self._state = state
             self._changed.notify_all()
         if state == "refusing":
-            self._listener.close()
+            if self._is_listening:
+                # It stays bound, or the port might be another process's by the time it listens again; Linux refuses
+                # whoever calls meanwhile.
+                self._listener.shutdown(socket.SHUT_RDWR)
+                self._is_listening = False
             self.drop()
-        elif self._listener.fileno() < 0:
-            self._listener = self._listen()
+        elif not self._is_listening:
+            self._listen()
 
     def drop(self) -> None:
         """End all connections."""
@@ -51,15 +57,15 @@ class Gate:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
-    def _listen(self) -> socket.socket:
-        listener = socket.create_server((LOOPBACK, self.port))
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-        return listener
+    def _listen(self) -> None:
+        self._listener.listen()
+        self._is_listening = True
+        threading.Thread(target=self._accept, daemon=True).start()
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self) -> None:
         with suppress(OSError):
             while True:
-                near, _ = listener.accept()
+                near, _ = self._listener.accept()
                 with suppress(OSError):
                     far = socket.create_connection((LOOPBACK, self._behind))
                     self._through += [near, far]
