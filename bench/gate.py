@@ -30,7 +30,7 @@ class Gate:
         self._behind = behind
         self._state: State = "open"
         self._changed = threading.Condition()
-        self._through: list[socket.socket] = []
+        self._through: set[socket.socket] = set()
         self._listener = socket.create_server((LOOPBACK, self.port))
         self._is_listening = False
         self._listen()
@@ -52,7 +52,7 @@ class Gate:
 
     def drop(self) -> None:
         """End all connections."""
-        there, self._through = self._through, []
+        there, self._through = self._through, set()
         for each in there:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -66,11 +66,16 @@ class Gate:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                with suppress(OSError):
-                    far = socket.create_connection((LOOPBACK, self._behind))
-                    self._through += [near, far]
-                    for each, other in ((near, far), (far, near)):
-                        threading.Thread(target=self._pass, args=(each, other), daemon=True).start()
+                threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+
+    def _connect(self, near: socket.socket) -> None:
+        with near, suppress(OSError), socket.create_connection((LOOPBACK, self._behind)) as far:
+            self._through.update((near, far))
+            back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
+            back.start()
+            self._pass(near, far)
+            back.join()
+            self._through.difference_update((near, far))
 
     def _pass(self, source: socket.socket, into: socket.socket) -> None:
         with suppress(OSError):
