@@ -100,6 +100,7 @@ def _run(folder: Path, servers: str, batches: int, change_every: int) -> list[Lo
         job.process({(source.table.topic, 0): client.ends([source.table.topic])[source.table.topic][0]})
         took.append(time.monotonic() - began)
         job.catch_up()
+        job.maintain()
         source.forget()
         if number % _EACH == 0:
             looks.append(_look(spark, took))

@@ -52,3 +52,8 @@ def test_what_the_table_holds_is_not_written_again() -> None:
     before = Progress(version=1, offsets={"t": {0: 5}})
     with pytest.raises(TargetError, match=r"Cannot write t\[0\] from 4: it is held up to 5"):
         progress_after(context, before, 1, [OffsetRange(topic="t", partition=0, start=4, end=9)], {})
+
+
+def test_the_id_of_a_topic_that_the_table_knows_stays_for_the_next_look_to_find_another() -> None:
+    assert _after(Progress(version=1), 0).topic_ids == {"t": "T"}
+    assert _after(Progress(version=1, topic_ids={"t": "before"}), 0).topic_ids == {"t": "before"}

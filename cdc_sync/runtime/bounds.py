@@ -111,5 +111,6 @@ def progress_after(
         else:
             known[item.partition] = max(seen, bound)
     whole = before.whole | {topic for topic, found in present.items() if found.keys() <= offsets[topic].keys()}
-    topic_ids = {**before.topic_ids, **context.kafka.topic_ids(topics)}
+    # One that is known stays: if the topic is another one since it was looked at, the next look has to find that.
+    topic_ids = {**context.kafka.topic_ids(topics - before.topic_ids.keys()), **before.topic_ids}
     return replace(before, version=version, offsets=offsets, topic_ids=topic_ids, high_water=high_water, whole=whole)

@@ -63,7 +63,7 @@ class KafkaClient:
         self._timeout = self._brokers.timeout
         self._peeked: dict[Place, tuple[float, Record]] = {}
         self._ahead: dict[Place, Record] = {}
-        self._topic_ids: dict[str, str] = {}
+        self._topic_ids: dict[str, tuple[float, str]] = {}
         self._reader_group = _new_group()
 
     @property
@@ -106,20 +106,22 @@ class KafkaClient:
         return {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
 
     def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        """Return the brokers' ids of topics; a topic that was deleted and made again has another id."""
-        if not topics:
-            return {}
+        """Return the brokers' ids of topics; a topic that was deleted and made again has another id.
+
+        Remembered as what `peek` finds is; confluent-kafka 2.16.1 never lets go of an id that it has told.
+        """
+        now, before = time.monotonic(), self._topic_ids
+        asked = sorted(name for name in topics if name not in before or before[name][0] <= now)
 
         def ask() -> dict[str, str]:
-            futures = self._admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=self._timeout)
-            answers = answers_of(futures)
+            answers = answers_of(self._admin.describe_topics(TopicCollection(asked), request_timeout=self._timeout))
             return {name: str(answer.topic_id) for name, answer in answers.items()}
 
-        found = self._brokers.asked("describe topics", ask)
-        if any(self._topic_ids.get(name, found[name]) != found[name] for name in found):
+        found = self._brokers.asked("describe topics", ask) if asked else {}
+        if any(name in before and before[name][1] != id_ for name, id_ in found.items()):
             self._reader_group = _new_group()
-        self._topic_ids.update(found)
-        return found
+        before.update((name, (now + _PEEKED_SECONDS, id_)) for name, id_ in found.items())
+        return found | {name: before[name][1] for name in topics if name not in asked}
 
     @property
     def reader_group(self) -> str:

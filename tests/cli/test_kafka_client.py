@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import stamina
 import structlog
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicCollection
 
 from cdc_sync.config import Kafka
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.errors import ConfigError, KafkaUnavailable
+from cdc_sync.sources import kafka
 from cdc_sync.sources.kafka import KafkaClient
 from cdc_sync.sources.records import Sent, lag, near
 
@@ -246,3 +249,27 @@ def test_a_client_that_is_to_stop_asks_no_second_time() -> None:
         client.topics()
 
     assert time.monotonic() - began < 5
+
+
+def test_the_ids_of_topics_are_asked_once_in_a_moment(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    ids = {"a": "A", "b": "B"}
+
+    def describe(topics: TopicCollection, **_: object) -> dict[str, Future[SimpleNamespace]]:
+        asked.append(list(topics.topic_names))
+        answers: dict[str, Future[SimpleNamespace]] = {name: Future() for name in topics.topic_names}
+        for name, answer in answers.items():
+            answer.set_result(SimpleNamespace(topic_id=ids[name]))
+        return answers
+
+    client = KafkaClient(settings(servers))
+    monkeypatch.setattr(client, "_admin", SimpleNamespace(describe_topics=describe))
+    now = [0.0]
+    monkeypatch.setattr(kafka, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    assert [client.topic_ids(names) for names in (["a"], ["a", "b"], ["b"])] == [{"a": "A"}, ids, {"b": "B"}]
+    assert asked == [["a"], ["b"]]
+
+    group, ids["a"], now[0] = client.reader_group, "another", 2.0
+    assert client.topic_ids(["a"]) == {"a": "another"}
+    assert client.reader_group != group
