@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,7 +15,7 @@ from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.columns import VALUE
 from cdc_sync.spark.conditions import any_of, first_of
-from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout
+from cdc_sync.spark.layouts import EnvelopeLayout, FlattenedLayout, Layout, below_of
 from cdc_sync.spark.payloads import behind, lost_quotes, read_avro
 from cdc_sync.spark.position import source_type
 from cdc_sync.spark.recognise import digest, is_canonical, value_has_payload
@@ -60,8 +60,14 @@ class EventReader:
         """Return `source` and `op` of a record whose digest is in the column `digest`, NULL where it has none."""
         if not self.known:
             return _json_event()
-        branches = ((F.col("digest") == item.digest, item) for item in self.known)
-        return first_of((here, _place_and_operation(item, here)) for here, item in branches).otherwise(_json_event())
+        groups: dict[object, list[KnownSchema]] = {}
+        for item in self.known:
+            groups.setdefault(_alike(item), []).append(item)
+        branches = (
+            (F.col("digest").isin(*(item.digest for item in alike)), _place_and_operation(alike))
+            for alike in groups.values()
+        )
+        return first_of(branches).otherwise(_json_event())
 
 
 @cache
@@ -89,26 +95,44 @@ def _with_names(event: Column, text: Column, *, compact: bool) -> Column:
         bare = (lost_quotes(text, f'"{name}"', source.getField(name), compact=compact) for name in _NAMES)
         return F.when(~any_of(bare), event)
 
-    # So that the payload is parsed once, and not once more for the names.
-    return F.get(F.transform(F.array(event), checked), F.lit(0))
+    return _of_one(event, checked)
 
 
-def _place_and_operation(known: KnownSchema, here: Column) -> Column:
-    """Return `source` and `op` of a record whose schema is known."""
-    form, value = known.value_form, F.col(VALUE)
-    layout: Layout = EnvelopeLayout(event=F.lit(None))
-    if known.flattened is not None:
-        layout = FlattenedLayout(event=F.lit(None), schema=known.flattened)
-    if isinstance(form, AvroBody):
-        event = read_avro(value, form, here, layout.avro_type([], [], all_of_source=True))
+def _of_one(event: Column, of: Callable[[Column], Column]) -> Column:
+    """Return an expression of the event in which it is read once, however often it is asked for."""
+    return F.get(F.transform(F.array(event), of), F.lit(0))
+
+
+def _alike(item: KnownSchema) -> object:
+    """Return what tells records apart whose place and operation are read by expressions of their own."""
+    if not isinstance(item.value_form, AvroBody):
+        return item.digest
+    flat = item.flattened
+    return flat and (flat.op, flat.deleted, tuple(flat.source.items()), tuple(flat.constants.items()))
+
+
+def _place_and_operation(alike: Sequence[KnownSchema]) -> Column:
+    """Return `source` and `op` of records whose schemas are known, and which say them in the same way."""
+    first, which = alike[0], F.col("digest")
+    avro = {item.digest: item.value_form for item in alike if isinstance(item.value_form, AvroBody)}
+    below = below_of(first.value_form)
+
+    def layout_of(event: Column) -> Layout:
+        if first.flattened is None:
+            return EnvelopeLayout(event=event, below=below)
+        return FlattenedLayout(event=event, below=below, schema=first.flattened)
+
+    empty = layout_of(F.lit(None))
+    if avro:
+        event = read_avro(F.col(VALUE), which, avro, empty.avro_type([], [], all_of_source=True))
     else:
-        kind = layout.json_type(T.StructType([]), T.StructType([]), all_of_source=True)
-        if isinstance(form, Prefix):
-            event = F.from_json(F.when(here, behind(value, len(form.text)).cast("string")), kind)
-        else:
-            document = T.StructType([T.StructField("payload", kind)])
-            event = F.from_json(F.when(here, value.cast("string")), document).getField("payload")
-    if known.flattened is not None:
-        layout = FlattenedLayout(event=event, schema=known.flattened)
+        form, here, value = first.value_form, which == first.digest, F.col(VALUE)
+        text = behind(value, len(form.text)) if isinstance(form, Prefix) else value
+        type_ = empty.json_type(T.StructType([]), T.StructType([]), all_of_source=True)
+        event = F.from_json(F.when(here, text.cast("string")), type_)
+
+    def place_and_operation(event: Column) -> Column:
+        layout = layout_of(event)
         return F.struct(layout.source_block().alias("source"), layout.op().alias("op"))
-    return F.struct(event.getField("source").alias("source"), event.getField("op").alias("op"))
+
+    return _of_one(event, place_and_operation)

@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from cdc_sync.core.debezium.avro_union import MEMBER
 from cdc_sync.core.debezium.forms import AvroBody, Prefix
 from cdc_sync.core.debezium.unsent import fields_that_lose_elements, unsent_fields
 from cdc_sync.core.debezium.wire import MAX_DIGITS, WireColumn, WireDecimal, WireInteger
@@ -128,17 +129,14 @@ def read_key(converters: Mapping[int, Converter], key_type: T.StructType, member
         key_type: the struct.
         members: the same, as Avro's fields.
     """
-    data = F.col(KEY)
-    found = F.lit(None).cast(key_type)
+    data, found = F.col(KEY), F.lit(None).cast(key_type)
     for form, item in converters.items():
-        here = F.col(FORM) == form
-        match item.key_form:
-            case Prefix(text=text):
-                read = F.from_json(F.when(here, behind(data, len(text)).cast("string")), key_type)
-            case AvroBody() as avro:
-                reader = {"type": "record", "name": "cdc_sync_key", "fields": members}
-                read = read_avro(data, avro, here, reader)
-            case _:
-                continue
-        found = F.when(here, read).otherwise(found)
-    return found
+        if isinstance(item.key_form, Prefix):
+            text = behind(data, len(item.key_form.text)).cast("string")
+            here = F.col(FORM) == form
+            found = F.when(here, F.from_json(F.when(here, text), key_type)).otherwise(found)
+    avro = {form: item.key_form for form, item in converters.items() if isinstance(item.key_form, AvroBody)}
+    if not avro:
+        return found
+    reader = {"type": "record", "name": "cdc_sync_key", "fields": members}
+    return F.coalesce(read_avro(data, F.col(FORM), avro, reader).getField(MEMBER), found)

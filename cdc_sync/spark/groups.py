@@ -14,7 +14,7 @@ from cdc_sync.core.debezium.wire import WireColumn, WireDecimal, WireText
 from cdc_sync.core.schema.projection import FromColumn
 from cdc_sync.spark.casting import read_as, through
 from cdc_sync.spark.columns import VALUE
-from cdc_sync.spark.conditions import any_or_false, first_of
+from cdc_sync.spark.conditions import any_or_false
 from cdc_sync.spark.converter import Converter, Decoding
 from cdc_sync.spark.decimals import MOST_TOGETHER, decimals_of, together
 from cdc_sync.spark.decode import decoder
@@ -357,8 +357,7 @@ class Group:
             self._members(self.columns, "a"), self._members(self._before, "b"), self._source()
         )
         forms = {form: item.value_form for form, item in self.members if isinstance(item.value_form, AvroBody)}
-        branches = ((F.col(FORM) == form, avro) for form, avro in forms.items())
-        return first_of((here, read_avro(F.col(VALUE), avro, here, reader)) for here, avro in branches)
+        return read_avro(F.col(VALUE), F.col(FORM), forms, reader)
 
     def _row(self, columns: dict[str, WireColumn]) -> T.StructType:
         return T.StructType(

@@ -8,7 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from cdc_sync.core.debezium.forms import Document, FlattenedSchema
+from cdc_sync.core.debezium.avro_union import MEMBER
+from cdc_sync.core.debezium.forms import AvroBody, Document, FlattenedSchema, Form
 from cdc_sync.core.model.positions import TableId
 from cdc_sync.spark.conditions import all_of, any_or_false
 from cdc_sync.spark.converter import Converter
@@ -78,7 +79,7 @@ class EnvelopeLayout:
     needs_key = False
     tells_operation = True
 
-    def __init__(self, *, event: Column, below: str | None = None) -> None:
+    def __init__(self, *, event: Column, below: str | None) -> None:
         """Take the parsed column; `below` is the member that holds the envelope, None if it is the whole."""
         self._whole = event
         self._below = below
@@ -94,9 +95,7 @@ class EnvelopeLayout:
         parts = {"before": before, "after": row, "source": T.StructType(source), "op": T.StringType()}
         # A struct without members is not a type that Spark reads.
         envelope = [T.StructField(name, kind) for name, kind in parts.items() if kind != T.StructType([])]
-        if self._below is not None:
-            envelope = [T.StructField(self._below, T.StructType(envelope))]
-        return T.StructType([*envelope, T.StructField(CORRUPT, T.StringType())])
+        return _with_corrupt(self._below, envelope)
 
     def avro_type(self, row: list[dict[str, object]], before: list[dict[str, object]], all_of_source: bool) -> object:
         """Return the envelope as a record whose parts are all optional."""
@@ -156,9 +155,11 @@ class FlattenedLayout:
 
     needs_key = True
 
-    def __init__(self, *, event: Column, schema: FlattenedSchema, key: Column | None = None) -> None:
-        """Take the parsed event, what its fields are, and the parsed key: a delete may have no more than its key."""
-        self._event = event
+    def __init__(self, *, event: Column, below: str | None, schema: FlattenedSchema, key: Column | None = None) -> None:
+        """Take the parsed column, `below` as above, what its fields are, and the key: a delete may have no more."""
+        self._whole = event
+        self._below = below
+        self._event = event if below is None else event.getField(below)
         self._schema = schema
         self._key = F.lit(None) if key is None else key
         self._is_json = False
@@ -175,7 +176,7 @@ class FlattenedLayout:
         added = {field: kinds[name] for name, field in self._schema.source.items() if name in kinds}
         added |= {field: T.StringType() for field in (self._schema.op, self._schema.deleted) if field is not None}
         members = [T.StructField(field, kind) for field, kind in added.items()]
-        return T.StructType([*row.fields, *members, T.StructField(CORRUPT, T.StringType())])
+        return _with_corrupt(self._below, [*row.fields, *members])
 
     def avro_type(self, row: list[dict[str, object]], before: list[dict[str, object]], all_of_source: bool) -> object:
         """Return the row with what was added to it."""
@@ -190,7 +191,8 @@ class FlattenedLayout:
 
     def malformed(self) -> Column:
         """Return whether Spark could not parse some of what was asked for, or `__deleted` is neither true nor false."""
-        checks = [self._event.getField(CORRUPT).isNotNull()] if self._is_json else []
+        unread = self._whole.isNotNull() & self._event.isNull()
+        checks = [self._whole.getField(CORRUPT).isNotNull() if self._is_json else unread]
         if self._schema.deleted is not None:
             checks.append(~self._event.getField(self._schema.deleted).isin("true", "false"))
         return any_or_false(checks)
@@ -201,7 +203,11 @@ class FlattenedLayout:
         given = F.coalesce(named, F.lit("r"))
         if self._schema.deleted is not None:
             given = F.when(self._event.getField(self._schema.deleted) == "true", "d").otherwise(given)
-        return F.when(self._event.isNull(), "d").otherwise(given)
+        return F.when(self._has_no_payload(), "d").otherwise(given)
+
+    def _has_no_payload(self) -> Column:
+        """Return whether the record is no more than its key; in Avro then there is no value at all."""
+        return self._event.isNull() if self._is_json else self._whole.isNull()
 
     def source_block(self) -> Column:
         """Return a source block of what was added and what is known."""
@@ -215,7 +221,7 @@ class FlattenedLayout:
 
     def is_of_table(self, table: TableId) -> Column:
         """Return whether the event names the table; a delete without a payload is told by its key."""
-        return self._event.isNull() | _names(self, table)
+        return self._has_no_payload() | _names(self, table)
 
     def after(self, field: str) -> Column:
         """Return a field of the row."""
@@ -232,9 +238,27 @@ class FlattenedLayout:
 
 def layout_of(converter: Converter, event: Column, key: Column) -> Layout:
     """Return where the parts are in the records of a converter, as parsed."""
+    below = below_of(converter.value_form)
     if converter.flattened is not None:
-        return FlattenedLayout(event=event, schema=converter.flattened, key=key)
-    return EnvelopeLayout(event=event, below="payload" if isinstance(converter.value_form, Document) else None)
+        return FlattenedLayout(event=event, below=below, schema=converter.flattened, key=key)
+    return EnvelopeLayout(event=event, below=below)
+
+
+def below_of(form: Form) -> str | None:
+    """Return the member of what is parsed that holds the event, None if it is the whole."""
+    match form:
+        case Document():
+            return "payload"
+        case AvroBody():
+            return MEMBER
+        case _:
+            return None
+
+
+def _with_corrupt(below: str | None, event: list[T.StructField]) -> T.StructType:
+    """Return the type of a document, with the member in which Spark tells what it could not parse."""
+    members = event if below is None else [T.StructField(below, T.StructType(event))]
+    return T.StructType([*members, T.StructField(CORRUPT, T.StringType())])
 
 
 def _names(layout: Layout, table: TableId) -> Column:
