@@ -37,6 +37,8 @@ pipeline: {{name: bank, state: '{folder}/state'}}
 kafka: {{bootstrap_servers: '{servers}', topic_pattern: 'src\\.app\\..*'}}
 tables: [{{pattern: 'src\\.app\\..*'}}]
 target: {{catalog: {{warehouse: '{folder}/bank'}}}}
+# What many small merges leave is put together, and no snapshot goes.
+maintenance: {{every: 1m, keep_for: 720h}}
 job: {{trigger_interval: 200ms, max_offsets_per_batch: {most}, whole_transactions: {whole}}}
 spark:
   master: local[2]
