@@ -84,6 +84,13 @@ def test_the_marker_behind_it_goes_back_and_forth_with_the_offsets() -> None:
     assert parse_progress(behind.to_text()) == behind
 
 
+def test_a_topic_that_is_made_anew_while_the_table_is_emptied_keeps_its_known_id() -> None:
+    before = Progress(version=1, offsets={"t": {1: 7}}, topic_ids={"t": "known"})
+    truncated = Truncated(position=TRUNCATE.position, offsets={"t": {1: 8}})
+    # The next look at the topic finds that it is another one.
+    assert progress_behind(before, truncated, 1, {"t": "another"}).topic_ids == {"t": "known"}
+
+
 def test_a_table_without_rows_may_be_truncated() -> None:
     truncated = Truncated(position=TRUNCATE.position, offsets={"t": {1: 8}})
     behind = progress_behind(None, truncated, 3, {"t": "T"})

@@ -109,7 +109,7 @@ def progress_behind(
         before: what the target holds now, None if nothing was ever written.
         truncated: from `place`.
         version: the head's number; no row is left that could be incomplete for it.
-        topic_ids: of the topics in `truncated`.
+        topic_ids: of the topics in `truncated`; a known one stays, so that a topic made anew meanwhile is noticed.
     """
     before = before or Progress(version=version)
     offsets = {topic: dict(partitions) for topic, partitions in before.offsets.items()}
@@ -125,6 +125,6 @@ def progress_behind(
         version=version,
         offsets=offsets,
         high_water=high_water,
-        topic_ids={**before.topic_ids, **topic_ids},
+        topic_ids={**topic_ids, **before.topic_ids},
         truncated=truncated,
     )
