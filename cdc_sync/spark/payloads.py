@@ -99,10 +99,10 @@ def read_avro(data: Column, which: Column, forms: Mapping[K, AvroBody], reader: 
     options = {"avroSchema": json.dumps(wanted), "mode": "PERMISSIVE"}
     found = []
     for start, alike in by_start.items():
-        writers = list(dict.fromkeys(form.writer for form in alike.values()))
-        marks = {key: branch_mark(writers.index(form.writer)) for key, form in alike.items()}
+        writers = {writer: number for number, writer in enumerate({form.writer: None for form in alike.values()})}
+        marks = {key: branch_mark(writers[form.writer]) for key, form in alike.items()}
         body = data.substr(F.lit(start + 1), F.length(data)) if start else data
-        found.append(from_avro(F.concat(_by_key(marks, which), body), union_of(writers), options))
+        found.append(from_avro(F.concat(_by_key(marks, which), body), union_of(list(writers)), options))
     return found[0] if len(found) == 1 else F.coalesce(*found)
 
 

@@ -6,6 +6,7 @@ Source: Apache Avro specification, "Names", "Schema Declaration".
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from cdc_sync.core.debezium.connect import load_json
 from cdc_sync.errors import WireError
@@ -38,6 +39,14 @@ def full_name(name: str, namespace: str) -> str:
 def namespace_of(name: str) -> str:
     """Return the namespace that names inside a type of this full name belong to."""
     return name.rpartition(".")[0]
+
+
+def declared_name(node: Mapping[str, object], namespace: str) -> str | None:
+    """Return the full name of the type that a node declares, None if it declares none."""
+    name, given = node.get("name"), node.get("namespace", namespace)
+    if node.get("type") not in ("record", "enum", "fixed") or not isinstance(name, str) or not isinstance(given, str):
+        return None
+    return full_name(name, given)
 
 
 def without_logical_types(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from cdc_sync.core.debezium.avro_names import PRIMITIVES, full_name, namespace_of
+from cdc_sync.core.debezium.avro_names import PRIMITIVES, declared_name, full_name, namespace_of
 from cdc_sync.core.debezium.connect import load_json
 from cdc_sync.errors import WireError
 
@@ -46,7 +46,7 @@ def _collect(node: object, namespace: str, known: dict[str, dict[str, object]]) 
             _collect(branch, namespace, known)
     if not isinstance(node, dict):
         return
-    if (name := _declared_name(node, namespace)) is not None:
+    if (name := declared_name(node, namespace)) is not None:
         known[name] = {**node, "name": name}
         namespace = namespace_of(name)
     for inner in (node.get("items"), node.get("values"), *(field.get("type") for field in _fields(node))):
@@ -66,7 +66,7 @@ class _Inliner:
             return self._named(node, namespace)
         if not isinstance(node, dict):
             return node
-        name = _declared_name(node, namespace)
+        name = declared_name(node, namespace)
         if name is not None:
             if name in self._done:
                 return name
@@ -90,13 +90,6 @@ class _Inliner:
             if candidate in self._known:
                 return self.whole(self._known[candidate], "")
         return name
-
-
-def _declared_name(node: dict[str, object], namespace: str) -> str | None:
-    name, given = node.get("name"), node.get("namespace", namespace)
-    if node.get("type") not in ("record", "enum", "fixed") or not isinstance(name, str) or not isinstance(given, str):
-        return None
-    return full_name(name, given)
 
 
 def _fields(node: dict[str, object]) -> list[dict[str, object]]:

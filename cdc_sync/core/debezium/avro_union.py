@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cdc_sync.core.debezium.avro_names import PRIMITIVES, full_name, namespace_of
+from cdc_sync.core.debezium.avro_names import PRIMITIVES, declared_name, full_name, namespace_of
 
 MEMBER = "body"
 """The field that holds what the record was, in every branch."""
@@ -61,9 +61,8 @@ class _Renamer:
             return self._named(node, namespace)
         if not isinstance(node, dict):
             return node
-        name = node.get("name")
-        if node.get("type") in ("record", "enum", "fixed") and isinstance(name, str):
-            return self._declared(node, full_name(name, str(node.get("namespace", namespace))))
+        if (name := declared_name(node, namespace)) is not None:
+            return self._declared(node, name)
         inner = {"array": "items", "map": "values"}.get(str(node.get("type")), "type")
         return {**node, inner: self._renamed(node.get(inner), namespace)}
 
