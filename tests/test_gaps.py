@@ -55,7 +55,15 @@ class Reader(TableActor):
     may_take_known = True
     must_rebuild_history = False
 
-    def __init__(self, broker: Broker, progress: Progress | None, *, name: str = "a", size: int = 1000) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        progress: Progress | None,
+        *,
+        name: str = "a",
+        size: int = 1000,
+        first_step: int | None = None,
+    ) -> None:
         self.statuses: list[TableStatus] = []
         self.steps: list[tuple[OffsetRange, ...]] = []
         self.remembered: dict[str, dict[tuple[str, int], int]] = {}
@@ -65,7 +73,9 @@ class Reader(TableActor):
             passed=lambda _, marker: self.remembered.get(marker, {}),
         )
         table = TableId(database="d", schema="s", table=name)
-        super().__init__(context_of(kafka=broker, state=store, size=size), replace(ROUTE, table=table))
+        super().__init__(
+            context_of(kafka=broker, state=store, size=size, first_step=first_step or size), replace(ROUTE, table=table)
+        )
         self.state = replace(self.state, progress=progress)
 
     def knowing(self, **known: Any) -> Reader:
@@ -120,6 +130,20 @@ def test_a_table_that_lags_behind_retention_pauses_though_its_records_look_famil
     assert table.reason == "offsets 100 to 149 of t[0] were deleted from the topic before they were read"
     assert table.steps == []
     assert table.statuses[-1].state == "paused"
+
+
+@pytest.mark.parametrize(
+    ("first_step", "sizes"), [(1000, [1000, 900]), (100, [100, 400, 1000, 400]), (600, [600, 1000, 300])]
+)
+def test_where_the_first_step_is_short_each_is_longer_than_the_one_before(first_step: int, sizes: list[int]) -> None:
+    table = Reader(Broker({0: 0}, {0: 2000}), AT_100, first_step=first_step)
+    sync = sync_of(table)
+
+    advance(sync, {0: 2000})
+
+    assert [step.size for (step,) in table.steps] == sizes
+    advance(sync, {0: 3500})
+    assert [step.size for (step,) in table.steps[len(sizes) :]] == [1000, 500]
 
 
 def test_the_other_tables_of_the_topic_go_on() -> None:

@@ -34,12 +34,16 @@ from cdc_sync.storage.state import StateStore
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.protocol import Target
 
+_CAUTIOUS = 2_000
+"""Offsets: a job that is killed again and again before it has come through all that waits gets further all the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What every table of one pipeline shares.
 
     Attributes:
+        first_step: offsets of a partition that the first step of a topic reads at most; each further one reads more.
         began: when the source's log began anew under a table, as far as its history or a survey since tells.
         stop: set when the job is to end: what is not begun yet is left to the next start.
         guard: called before anything is changed; raises `TransientError` if another job may do it now.
@@ -57,6 +61,7 @@ class Context:
     catalogue: SourceCatalogue
     values: SourceValues
     notifications: Notifications
+    first_step: int
     began: dict[TableId, Began] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
     guard: Callable[[], None] = lambda: None
@@ -116,9 +121,14 @@ def open_context(
     target: Target | None = None,
     stop: threading.Event | None = None,
     guard: Callable[[], None] = lambda: None,
+    cautious: bool = False,
 ) -> Context:
-    """Open the edges of a pipeline; the target is the configured one where none is given."""
-    book = _book(config)
+    """Open the edges of a pipeline; the target is the configured one where none is given.
+
+    Args:
+        cautious: the job before was killed; perhaps it was for what it had begun, and this one may be too.
+    """
+    book, most = _book(config), config.job.max_offsets_per_batch
     state = StateStore(config.pipeline.root, create=True)
     return Context(
         config=config,
@@ -137,6 +147,7 @@ def open_context(
             config.evidence.values, kafka, book, state, placeholder=config.connector.unavailable_value_placeholder
         ),
         notifications=Notifications(config.connector, kafka, book),
+        first_step=min(most, _CAUTIOUS) if cautious else most,
         stop=stop or threading.Event(),
         guard=guard,
     )

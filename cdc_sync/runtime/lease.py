@@ -31,6 +31,7 @@ class JobLease:
 
     Attributes:
         pulse: asked, at each renewal, what the job does.
+        follows_a_kill: the job whose lease this one took over did not end: it was killed, or its machine was.
     """
 
     def __init__(self, leases: Leases, stop: threading.Event, *, process: Process, clock: Callable[[], float]) -> None:
@@ -42,6 +43,7 @@ class JobLease:
             clock: in seconds; never goes back, and goes on while the process is stopped.
         """
         self.pulse: Callable[[], Pulse] = Pulse
+        self.follows_a_kill = False
         self._leases = leases
         self._stop = stop
         self._process = process
@@ -92,6 +94,7 @@ class JobLease:
             return self._make(0)
         self._watch = watch = watched(self._watch, seen, now)
         if is_free(seen, watch, now, gone=is_gone(seen.process, self._process)):
+            self.follows_a_kill = seen.ended is None
             return self._make(seen.number)
         if watch.lives and not wait:
             raise _held(seen)

@@ -97,7 +97,9 @@ def _run_by(
     """Run by one configuration, until the job is to stop or has another one; everything is opened anew but Spark."""
     kafka = KafkaClient(config.kafka, stop=stop)
     try:
-        context = open_context(config, spark, kafka, stop=stop, guard=lease.guard)
+        if lease.follows_a_kill:
+            get_logger().info("the job before was killed: this one begins with short steps")
+        context = open_context(config, spark, kafka, stop=stop, guard=lease.guard, cautious=lease.follows_a_kill)
         job = SyncJob(context)
         job.batches = 0 if before is None else before.batches
 

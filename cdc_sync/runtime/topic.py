@@ -33,6 +33,8 @@ _SHARED = Pause(
 
 _LONG, _SAMPLES, _SIZES_SECONDS = 2_000, 5, 60.0
 """From so many offsets on more than one record tells how large they are; how many do, and for how long it counts."""
+_FASTER = 4
+"""How many times more offsets each step reads than the one before."""
 
 
 class TopicSync:
@@ -45,6 +47,7 @@ class TopicSync:
         # Up to where everything in the topic is accounted for; None until it is worked out from the tables.
         self._accounted: dict[int, int] = {}
         self._failed: set[TableId] = set()
+        self._limit = context.first_step
         self._sizes: dict[int, tuple[float | None, float]] = {}
         """How large a partition's records are, in bytes, and until when that is taken for true."""
         self._others = OtherRecords(context, topic)
@@ -82,12 +85,12 @@ class TopicSync:
     def _advance(self, ends: Ends) -> None:
         if not self._behind(ends):
             return
-        limit = self._context.config.job.max_offsets_per_batch
+        most = self._context.config.job.max_offsets_per_batch
         self._failed.clear()
         while not self._context.stop.is_set():
             beginnings = self._context.kafka.beginnings([self._topic]).get(self._topic, {})
             active = self._active(beginnings)
-            step = self._step(ends, beginnings, active, limit)
+            step = self._step(ends, beginnings, active, self._limit)
             if self._context.config.job.whole_transactions:
                 step = self._whole(step, one_table=len(self._tables.of(self._topic)) < 2)
             if not step:
@@ -96,6 +99,7 @@ class TopicSync:
                 return
             if not self._advance_known(step, active):
                 self._advance_surveyed(step, active)
+            self._limit = min(self._limit * _FASTER, most)
 
     def first_looks(self, ends: Ends) -> list[Place]:
         """Return the places of the records that `advance` will look at first: the last of what a known table reads."""

@@ -15,8 +15,10 @@ from cdc_sync.runtime.actor import TableActor
 
 def context_of(**edges: Any) -> Any:
     """Return a context of these edges; no evidence is configured."""
+    size = edges.pop("size", 1000)
+    first_step = edges.pop("first_step", size)
     config = SimpleNamespace(
-        job=Job(max_offsets_per_batch=edges.pop("size", 1000)),
+        job=Job(max_offsets_per_batch=size),
         limits=Limits(max_versions_per_hour=60),
         evidence=SimpleNamespace(wait=timedelta(0)),
     )
@@ -24,6 +26,7 @@ def context_of(**edges: Any) -> Any:
         config=config,
         stop=threading.Event(),
         guard=lambda: None,
+        first_step=first_step,
         coverage=lambda *_: Coverage(),
         evidence=SimpleNamespace(logs=(), renames=()),
         **edges,

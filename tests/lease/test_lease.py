@@ -150,6 +150,7 @@ def test_the_first_job_takes_number_one_and_the_next_one_the_next(leases: Away, 
     second = other(leases, clock)
     assert second.take()
     assert leases.newest_number() == 2
+    assert not second.follows_a_kill
     second.give_back("stopped")
 
 
@@ -175,6 +176,7 @@ def test_a_job_that_is_not_heard_of_is_replaced_when_its_term_is_over(
     assert second.take()
 
     assert TERM < clock.now - began < TERM + 3
+    assert second.follows_a_kill
     with pytest.raises(TransientError, match=r"not renewed for 3\d s"):
         job.guard()
     job.renew()
