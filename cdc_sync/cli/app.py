@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cdc_sync.api import commands
-from cdc_sync.cli import dead_letters, log, requests
+from cdc_sync.cli import dead_letters, log, migrate, requests
 from cdc_sync.cli import render as output
 from cdc_sync.cli.guard import Style, guarded, loaded, style_of, with_config
 from cdc_sync.cli.options import AsJson, ConfigPath, Verbose
@@ -141,6 +141,7 @@ def history(
 for _request in requests.COMMANDS:
     app.command()(_request)
 app.add_typer(dead_letters.app)
+app.add_typer(migrate.app)
 
 
 @app.command()

@@ -71,23 +71,30 @@ def confirmed(
         dry_run: only show it.
     """
     style = style_of(ctx, as_json, verbose)
-    if not (yes or dry_run) and (style.as_json or not sys.stdin.isatty()):
-        raise typer.BadParameter("nobody can be asked here: say --yes to do it, or --dry-run to be told")
+    check_askable(style, yes=yes or dry_run)
     config = loaded(style, path)
     secrets = tuple(config.secrets)
     if not (yes or dry_run):
         guarded(style, secrets, lambda: command(config, dry_run=True))
-        if not _agrees():
-            output.show_error("Nothing was done", 1, as_json=False, secrets=())
-            raise typer.Exit(1)
+        ask()
     guarded(style, secrets, lambda: command(config, dry_run=dry_run))
 
 
-def _agrees() -> bool:
+def check_askable(style: Style, *, yes: bool) -> None:
+    """End the command where it would have to ask, and nobody can be."""
+    if not yes and (style.as_json or not sys.stdin.isatty()):
+        raise typer.BadParameter("nobody can be asked here: say --yes to do it, or --dry-run to be told")
+
+
+def ask() -> None:
+    """Ask whether to go on; end the command if not."""
     try:
-        return typer.confirm("Go on?", err=True)
+        agreed = typer.confirm("Go on?", err=True)
     except typer.Abort:  # interrupted, or nothing more to read
-        return False
+        agreed = False
+    if not agreed:
+        output.show_error("Nothing was done", 1, as_json=False, secrets=())
+        raise typer.Exit(1)
 
 
 def guarded(style: Style, secrets: Sequence[Secret], work: Callable[[], Result], *, quiet: bool = False) -> Result:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from cdc_sync.api.dead_letters import LetterList, LettersDiscarded, LetterShown, LettersRedriven
 from cdc_sync.api.results import RequestedOfTables, ResetAsked, Rewritten, RolledBack, SchemaDifference, Validation
-from cdc_sync.cli import dead_letter_text, requested
+from cdc_sync.cli import dead_letter_text, migrate_text, requested
 from cdc_sync.cli.printable import printable
 from cdc_sync.config import Config, Secret, Target, TargetName, redact
 from cdc_sync.config.fields import duration_text
@@ -31,6 +31,7 @@ from cdc_sync.core.planning.deciding import Decided
 from cdc_sync.core.planning.maintenance_report import PipelineMaintained
 from cdc_sync.core.planning.resync import ResyncAsked, marked
 from cdc_sync.demo.report import DemoReport, parts
+from cdc_sync.operations.migrate.report import Checked, Migrated, MigrationPlan, MigrationStatus, RevisionHistory
 from cdc_sync.operations.overview import JobLine, Status
 from cdc_sync.operations.verify.report import Verified
 from cdc_sync.operations.verify.text import lines
@@ -137,6 +138,11 @@ def _parts(value: object, secrets: Collection[Secret]) -> Iterator[str | Table]:
             yield from dead_letter_text.lines(value)
         case Decided() | RolledBack() | Rewritten() | ResyncAsked() | RequestedOfTables() | ResetAsked():
             yield from requested.lines(value)
+        case MigrationPlan() | Migrated() | MigrationStatus() | RevisionHistory() | Checked():
+            yield from migrate_text.lines(value)
+        case tuple() if value and all(isinstance(item, RevisionHistory) for item in value):
+            for item in value:
+                yield from migrate_text.lines(item)
         case tuple() if all(isinstance(item, TableHistory) for item in value):
             yield from _histories(value)
         case _:

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,6 +15,8 @@ from cdc_sync.config.fields import PROBLEM, describe, kind_words
 from cdc_sync.config.models import Config
 from cdc_sync.config.secrets import UnresolvedError, resolve
 from cdc_sync.errors import ConfigError
+
+M = TypeVar("M", bound=BaseModel)
 
 
 def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -> Config:
@@ -27,13 +29,21 @@ def load_config(path: str | Path, *, environ: Mapping[str, str] | None = None) -
     Raises:
         ConfigError: with file, line and column of the first problem; the others are with it.
     """
+    return parse_config(text_of(path), path=str(path), environ=environ)
+
+
+def text_of(path: str | Path) -> str:
+    """Return what is in a file.
+
+    Raises:
+        ConfigError: if it cannot be read.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"Cannot read the file: byte {error.start + 1} is not UTF-8", path=str(path)) from None
     except OSError as error:
         raise ConfigError(f"Cannot read the file: {error.strerror}", path=str(path)) from None
-    return parse_config(text, path=str(path), environ=environ)
 
 
 def parse_config(text: str, *, path: str = "<text>", environ: Mapping[str, str] | None = None) -> Config:
@@ -42,26 +52,44 @@ def parse_config(text: str, *, path: str = "<text>", environ: Mapping[str, str] 
     Raises:
         ConfigError: as `load_config`.
     """
+    return parse_as(Config, text, path=path, environ=environ)
+
+
+def parse_as(kind: type[M], text: str, *, path: str, environ: Mapping[str, str] | None = None) -> M:
+    """Check the text of a file that a model describes, resolving its references.
+
+    Raises:
+        ConfigError: as `load_config`.
+    """
     document = read(text, path)
-    if not isinstance(document.value, dict):
-        raise document.error(
-            f"Cannot use the file: it must be a mapping of keys such as pipeline and kafka, not "
-            f"{describe(document.value)}",
-            (),
-        )
     known = os.environ if environ is None else environ
     unresolved: list[ConfigError] = []
     values = _resolved(document, document.value, (), known, unresolved)
     if unresolved:
-        raise _together(unresolved)
+        raise together(unresolved)
+    return checked(kind, document, values)
+
+
+def checked(kind: type[M], document: Document, values: object) -> M:
+    """Check the values of a document by a model.
+
+    Raises:
+        ConfigError: as `load_config`.
+    """
+    if not isinstance(values, dict):
+        keys = " and ".join(list(kind.model_fields)[:2])
+        raise document.error(
+            f"Cannot use the file: it must be a mapping of keys such as {keys}, not {describe(values)}", ()
+        )
     try:
-        return Config.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         # `from None`: pydantic's own error quotes values.
-        raise _problems(document, error) from None
+        raise _problems(kind, document, error) from None
 
 
-def _together(problems: Sequence[ConfigError]) -> ConfigError:
+def together(problems: Sequence[ConfigError]) -> ConfigError:
+    """Return the first of some problems, with the others."""
     first, *others = problems
     first.others = tuple(others)
     return first
@@ -102,21 +130,21 @@ def dotted(place: Place) -> str:
     return text.removeprefix(".") or "the file"
 
 
-def _problems(document: Document, error: ValidationError) -> ConfigError:
+def _problems(kind: type[BaseModel], document: Document, error: ValidationError) -> ConfigError:
     """Report all that is wrong: misspelt keys first, without what they make look missing; else in the file's order."""
     found = error.errors(include_url=False)
     misspelt = {item["loc"][:-1] for item in found if item["type"] == "extra_forbidden"}
     told = [item for item in found if item["type"] != "missing" or item["loc"][:-1] not in misspelt]
-    problems = {str(it): (item["type"], it) for item in told for it in (_translated(document, dict(item)),)}
+    problems = {str(it): (item["type"], it) for item in told for it in (_translated(kind, document, dict(item)),)}
     ordered = sorted(problems.values(), key=lambda it: (it[0] != "extra_forbidden", it[1].line, it[1].column))
-    return _together([problem for _, problem in ordered])
+    return together([problem for _, problem in ordered])
 
 
-def _translated(document: Document, found: dict[str, Any]) -> ConfigError:
+def _translated(model: type[BaseModel], document: Document, found: dict[str, Any]) -> ConfigError:
     place: Place = tuple(step for step in found["loc"] if step != "[key]")
     match found["type"]:
         case "extra_forbidden":
-            reason = f"unknown key{_hint(place)}"
+            reason = f"unknown key{_hint(model, place)}"
             return document.error(f"Cannot use {dotted(place)}: {reason}", place, at_key=True)
         case "missing":
             owner = dotted(place[:-1])
@@ -134,10 +162,10 @@ def _translated(document: Document, found: dict[str, Any]) -> ConfigError:
             return document.error(f"Cannot use {dotted(place)}: it {reason}", place)
 
 
-def _hint(place: Place) -> str:
+def _hint(model: type[BaseModel], place: Place) -> str:
     """What the writer of an unknown key may have meant."""
     key = str(place[-1])
-    places = list(_keys(Config, ()))
+    places = list(_keys(model, ()))
     parent = tuple(step for step in place[:-1] if not isinstance(step, int))
     siblings = [known[-1] for known in places if known[:-1] == parent]
     near = difflib.get_close_matches(key, siblings, n=1)

@@ -248,22 +248,23 @@ class Config(Section):
     @property
     def secrets(self) -> frozenset[Secret]:
         """Every text that came from a reference, for whoever prints."""
-        return frozenset(_secrets(self))
+        return frozenset(secrets_in(self))
 
 
 _FOLLOW = ("rename_table", "follow", "stay or pause")
 
 
-def _secrets(value: object) -> Iterator[Secret]:
+def secrets_in(value: object) -> Iterator[Secret]:
+    """Yield every text in a configuration that came from a reference, for whoever prints."""
     match value:
         case Secret():
             yield value
         case BaseModel():
             for name in type(value).model_fields:
-                yield from _secrets(getattr(value, name))
+                yield from secrets_in(getattr(value, name))
         case Mapping():
             for item in value.values():
-                yield from _secrets(item)
+                yield from secrets_in(item)
         case tuple():
             for item in value:
-                yield from _secrets(item)
+                yield from secrets_in(item)

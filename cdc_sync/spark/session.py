@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pyspark
 from py4j.java_gateway import JavaClass, JavaMember, JavaPackage
@@ -13,7 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from cdc_sync.config.formats import format_of
-from cdc_sync.config.models import Config
+from cdc_sync.config.models import Limits, Pipeline, Spark
 from cdc_sync.config.target import Target
 from cdc_sync.errors import SetupError
 from cdc_sync.local.jars import spark_jars
@@ -78,7 +78,31 @@ def _remembering(found: Any) -> Any:
             return found
 
 
-def build_session(config: Config) -> SparkSession:
+class Session(Protocol):
+    """What a session is started from: the configuration of a pipeline, or of a migrator."""
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Whose session it is."""
+        ...
+
+    @property
+    def target(self) -> Target:
+        """What is written."""
+        ...
+
+    @property
+    def spark(self) -> Spark:
+        """Settings of the session itself."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """How large a record may be."""
+        ...
+
+
+def build_session(config: Session) -> SparkSession:
     """Start the session, or take the one `spark-submit` prepared, and set what the job relies on.
 
     Raises:
@@ -103,7 +127,7 @@ def build_session(config: Config) -> SparkSession:
     return spark
 
 
-def _settings(config: Config, *, given: Mapping[str, str]) -> dict[str, str]:
+def _settings(config: Session, *, given: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration's settings, those the job relies on, and defaults where nothing is `given`."""
     master = config.spark.conf.get("spark.master") or config.spark.master or given.get("spark.master", _NO_MASTER)
     defaults = {key: value for key, value in (_defaults(config.target) | closed(master)).items() if key not in given}
@@ -140,7 +164,7 @@ def closed(master: str) -> dict[str, str]:
     return {}
 
 
-def _avro_limits(config: Config) -> dict[str, int]:
+def _avro_limits(config: Session) -> dict[str, int]:
     """Return how long strings and bytes, and how many items of lists and maps, Avro's reader makes room for at once.
 
     It believes what a record says of itself: a damaged one that claims a text of a gigabyte ends the whole process. No
@@ -239,7 +263,7 @@ def _silence_expected(spark: SparkSession) -> None:
         jvm.org.apache.logging.log4j.core.config.Configurator.setLevel(name, off)
 
 
-def _connectors(config: Config) -> dict[str, str]:
+def _connectors(config: Session) -> dict[str, str]:
     if _GATEWAY in os.environ:
         return {}  # spark-submit started the JVM, and what is on its class path was said there
     if config.spark.jars:

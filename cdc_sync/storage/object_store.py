@@ -60,12 +60,16 @@ def digest(text: str) -> str:
 
 
 def name_of(table: TableId) -> str:
-    """Return what a table's file or folder is called; dots in its parts are encoded, so that no two share it.
+    """Return what a source table's file or folder is called."""
+    return name_of_parts(table.database, table.schema, table.table)
+
+
+def name_of_parts(*parts: str) -> str:
+    """Return what the file or folder of a name of some parts is called; dots in them are encoded: no two share it.
 
     A name that is longer than a file's may be is a digest, which does not tell the table: what is in the file does.
     """
-    parts = (quote(part, safe="").replace(".", "%2E") for part in (table.database, table.schema, table.table))
-    name = ".".join(parts)
+    name = ".".join(quote(part, safe="").replace(".", "%2E") for part in parts)
     return name if len(name) <= _LONGEST else f"{_DIGEST}{digest(name)}"
 
 

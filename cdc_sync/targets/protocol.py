@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame
 
@@ -217,6 +217,19 @@ class Target(Protocol):
 
         Raises:
             TargetError: if the format refuses, or another writer came between; what was done until then stands.
+        """
+        ...
+
+
+@runtime_checkable
+class Revisable(Target, Protocol):
+    """A format whose tables revisions can be applied to, whoever made them."""
+
+    def columns(self, name: TargetName) -> InternalSchema:
+        """Return the columns that a table has, with ids that stay the same as long as nobody changes them.
+
+        Raises:
+            TargetError: if one has a type that is not tracked.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import Joined, staying_id
@@ -136,18 +136,35 @@ class Migration:
 
     Attributes:
         union: of a target that several source tables share, what is stamped beside the version: whose its columns are.
+        rows: of a table that no events are written to, whose rows therefore have no marker: the version that they are
+            complete for behind these steps, stamped beside the other.
     """
 
     version: int
     schema: InternalSchema
     steps: tuple[Step, ...]
     union: str | None = None
+    rows: int | None = None
+
+
+class Numbered(Protocol):
+    """A schema with a number: a version, or a step of a revision."""
+
+    @property
+    def number(self) -> int:
+        """What it is stamped as."""
+        ...
+
+    @property
+    def schema(self) -> InternalSchema:
+        """Its columns."""
+        ...
 
 
 def migration(
-    stamped: Version | None,
-    rows_at: Version | None,
-    head: Version,
+    stamped: Numbered | None,
+    rows_at: Numbered | None,
+    head: Numbered,
     *,
     capabilities: Capabilities = ICEBERG,
     mode: Mode = "upsert",

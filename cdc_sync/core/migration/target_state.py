@@ -25,6 +25,7 @@ class TargetState:
         partitioning: what new files are divided by, in the columns' present names.
         partition_by: the configured text that this was brought to, None if there was none. Where a column went that
             it named, what is left of it: it differs from the configured text then.
+        rows_version: of a table that revisions are applied to, the one that its rows are complete for; else None.
         union: of a table that several source tables share, what is stamped beside the version (`cdc_sync.union`).
         evolution: how columns are found in older files, where the format has more than one way.
         logs: changed rows lie in logs beside the files, which readers have to know.
@@ -40,6 +41,7 @@ class TargetState:
     partitioning: Partitioning = UNPARTITIONED
     partition_by: str | None = None
     union: str | None = None
+    rows_version: int | None = None
     evolution: SchemaEvolution = "on_write"
     logs: bool = False
     columns: HeldColumns | None = field(default=None, compare=False)

@@ -132,6 +132,15 @@ def _known_default(seen: ObservedColumn) -> Default:
     return None if seen.suspect_default else seen.default
 
 
+def with_ids(type_: DataType, last: int, old: DataType | None = None) -> DataType:
+    """Return a type whose members have ids: the old ones where `old` has a member of the name, new ones elsewhere.
+
+    Args:
+        last: new ids are higher.
+    """
+    return _identified(type_, old, _Ids(last))
+
+
 def _identified(type_: DataType, old: DataType | None, ids: _Ids) -> DataType:
     """Give the members of a type their ids: the old ones where `old` has the member, new ones elsewhere."""
     match type_:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cdc_sync.core.migration.migration import Migration
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
+ROWS_PROPERTY = "cdc_sync.rows-version"
 MODE_PROPERTY = "cdc_sync.mode"
 UNION_PROPERTY = "cdc_sync.union"
 PARTITION_PROPERTY = "cdc_sync.partition-by"
@@ -12,6 +15,14 @@ PARTITION_PROPERTY = "cdc_sync.partition-by"
 
 
 def stamps(migration: Migration) -> dict[str, str]:
-    """Return the version that a migration leads to, and whose the columns are where source tables share them."""
+    """Return the version that a migration leads to, and what else it says of the table."""
     union = {} if migration.union is None else {UNION_PROPERTY: migration.union}
-    return {VERSION_PROPERTY: str(migration.version), **union}
+    rows = {} if migration.rows is None else {ROWS_PROPERTY: str(migration.rows)}
+    return {VERSION_PROPERTY: str(migration.version), **union, **rows}
+
+
+def is_stamped(properties: Mapping[str, str], migration: Migration) -> bool:
+    """Whether a table is where a migration leads to; Java's maps will do."""
+    named = (VERSION_PROPERTY,) if migration.rows is None else (VERSION_PROPERTY, ROWS_PROPERTY)
+    wanted = stamps(migration)
+    return all(properties.get(name) == wanted[name] for name in named)

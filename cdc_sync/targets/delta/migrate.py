@@ -32,7 +32,7 @@ from cdc_sync.targets.common.commits import progress_of
 from cdc_sync.targets.common.merge import viewed
 from cdc_sync.targets.common.merge_columns import join_columns_statement, join_said_statement
 from cdc_sync.targets.common.partition_values import Division
-from cdc_sync.targets.common.properties import MODE_PROPERTY, PARTITION_PROPERTY, VERSION_PROPERTY, stamps
+from cdc_sync.targets.common.properties import MODE_PROPERTY, PARTITION_PROPERTY, is_stamped, stamps
 from cdc_sync.targets.common.rewritten_rows import converted_rows
 from cdc_sync.targets.delta.fields import delta_type
 from cdc_sync.targets.delta.layout import Layout, divided, new_layout, relabelled, rewritten
@@ -90,7 +90,7 @@ class DeltaSteps:
             if layout.properties.get(PARTITION_PROPERTY) != str(step.after):
                 self._repartition(step, layout, on, held)
             return
-        if layout.properties.get(VERSION_PROPERTY) == str(self._migration.version):
+        if is_stamped(layout.properties, self._migration):
             return
         match step:
             case JoinValues():

@@ -50,13 +50,13 @@ def past_columns(jvm: Any, table: Any, commit: Commit, columns: Sequence[Column]
 
 def field_ids(jvm: Any, schema: Any) -> dict[str, int]:
     """Return the ids of a schema's columns by name."""
-    return {field["name"]: field["id"] for field in _fields(jvm, schema)}
+    return {field["name"]: field["id"] for field in fields_of(jvm, schema)}
 
 
 def _by_name(jvm: Any, schema: Any) -> dict[str, Part]:
-    return {part.name: part for part in map(iceberg_part, _fields(jvm, schema))}
+    return {part.name: part for part in map(iceberg_part, fields_of(jvm, schema))}
 
 
-def _fields(jvm: Any, schema: Any) -> list[Any]:
+def fields_of(jvm: Any, schema: Any) -> list[Any]:
     """Return a schema's columns as its JSON has them: one call, where asking each for its parts takes dozens."""
     return list(json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"])

@@ -6,6 +6,7 @@ The snapshot before is kept by a tag, and what `roll_back` needs beside it by a 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -25,7 +26,7 @@ _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
 
 
 def rewrite(
-    jvm: Any, change: Change, rows: DataFrame, step: RewriteTable, *, stamp: tuple[str, str], progress: Progress
+    jvm: Any, change: Change, rows: DataFrame, step: RewriteTable, *, stamped: Mapping[str, str], progress: Progress
 ) -> None:
     """Have the changes of a step and `rows` as all the table has; committed with the change.
 
@@ -33,7 +34,7 @@ def rewrite(
         jvm: the gateway's view of the JVM.
         change: begun before `rows` were read from the table.
         rows: what `rows.converted_rows` returns.
-        stamp: the property that says which version the columns are of.
+        stamped: the properties that say which version the columns are of.
         progress: what the rows contain.
     """
     table, transaction = change.table, change.transaction
@@ -50,7 +51,10 @@ def rewrite(
     _keep(transaction, kept["snapshot"])
     left = left_columns(table)
     change.overwrite(rows.select("*", *(F.lit(None).alias(name) for name in left)), progress)
-    transaction.updateProperties().set(_BEFORE_PROPERTY, json.dumps(kept)).set(*stamp).commit()
+    update = transaction.updateProperties().set(_BEFORE_PROPERTY, json.dumps(kept))
+    for key, value in stamped.items():
+        update.set(key, value)
+    update.commit()
 
 
 def _keep(transaction: Any, snapshot: int) -> None:

@@ -53,15 +53,18 @@ from cdc_sync.targets.common.merge_columns import join_columns_statement, join_s
 from cdc_sync.targets.common.properties import (
     MODE_PROPERTY,
     PARTITION_PROPERTY,
+    ROWS_PROPERTY,
     UNION_PROPERTY,
     VERSION_PROPERTY,
+    is_stamped,
     stamps,
 )
 from cdc_sync.targets.common.rewritten_rows import converted_rows
 from cdc_sync.targets.common.shared_rows import change_rows_statement, held_rows, remove_rows_statement
 from cdc_sync.targets.iceberg import maintenance as iceberg_upkeep
+from cdc_sync.targets.iceberg.adopted import tracked
 from cdc_sync.targets.iceberg.change import Change
-from cdc_sync.targets.iceberg.commits import field_ids, lineage, past_columns
+from cdc_sync.targets.iceberg.commits import field_ids, fields_of, lineage, past_columns
 from cdc_sync.targets.iceberg.creation import create_table
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
@@ -110,12 +113,22 @@ class IcebergTarget:
             partitioning=partitioning_of(table),
             partition_by=table.properties().get(PARTITION_PROPERTY),
             union=table.properties().get(UNION_PROPERTY),
+            rows_version=None if (rows := table.properties().get(ROWS_PROPERTY)) is None else int(rows),
             columns=HeldColumns(
                 identity=f"{table.uuid()} {table.properties().get(PARTITION_PROPERTY)}",
                 version=int(stamp or 0),
                 numbers=field_ids(self._jvm, table.schema()),
             ),
         )
+
+    def columns(self, name: TargetName) -> InternalSchema:
+        """Read the schema, whoever made it; what stays only because a partition spec needs it is none of it."""
+        try:
+            table = self._load(name)
+            left, last = left_columns(table), table.operations().current().lastColumnId()
+            return tracked([field for field in fields_of(self._jvm, table.schema()) if field["name"] not in left], last)
+        except Py4JJavaError as error:
+            raise self._failure("read", name, error) from error
 
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
@@ -129,11 +142,11 @@ class IcebergTarget:
                     self._create(name, step, stamps(migration))
                 case JoinValues():
                     with self._changing("join columns of", name, progress) as change:
-                        if not _is_stamped(change.table, migration):
+                        if not is_stamped(change.table.properties(), migration):
                             self._join(name, change, step, (said or {}).get(step.into))
                 case AlterTable(steps=steps):
                     with self._changing("migrate", name, progress) as change:
-                        if not _is_stamped(change.table, migration):
+                        if not is_stamped(change.table.properties(), migration):
                             before = partitioning_of(change.table)
                             alter(self._jvm, change.transaction, steps)
                             stamp_what_is_left(change.transaction, before)
@@ -160,12 +173,11 @@ class IcebergTarget:
 
     def _rewrite(self, name: TargetName, step: RewriteTable, migration: Migration, progress: Progress) -> None:
         with self._changing("rewrite", name, progress) as change:
-            if _is_stamped(change.table, migration):
+            if is_stamped(change.table.properties(), migration):
                 return
             metadata = metadata_names(_mode(change.table))
-            stamp = VERSION_PROPERTY, str(migration.version)
             rows = converted_rows(self._spark.table(self._sql_name(name)), step, migration.schema, metadata)
-            rewrite(self._jvm, change, rows, step, stamp=stamp, progress=progress)
+            rewrite(self._jvm, change, rows, step, stamped=stamps(migration), progress=progress)
 
     def write(self, name: TargetName, batch: Batch) -> None:
         """Append or merge the rows; the marker is a property of the snapshot this makes."""
@@ -369,10 +381,6 @@ class IcebergTarget:
 
     def _failure(self, verb: str, name: TargetName, error: Exception) -> TargetError:
         return failure(f"{verb} {name}", error)
-
-
-def _is_stamped(table: Any, migration: Migration) -> bool:
-    return bool(table.properties().get(VERSION_PROPERTY) == str(migration.version))
 
 
 def _mode(table: Any) -> Mode:

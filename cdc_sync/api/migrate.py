@@ -1,0 +1,143 @@
+"""Revisions of lake tables, as functions that return values; only what looks at the tables starts a JVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from cdc_sync.config.migrations import MigratorConfig, load_migrator, load_revisions
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.wording import phrases
+from cdc_sync.core.revisions.applied import Log
+from cdc_sync.core.revisions.compile import Unfit, compiled
+from cdc_sync.core.revisions.order import in_order
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.errors import ConfigError, LeaseHeld, RefusedError
+from cdc_sync.operations.migrate.report import (
+    Checked,
+    LoggedStep,
+    Migrated,
+    MigrationPlan,
+    MigrationStatus,
+    RevisionHistory,
+)
+from cdc_sync.storage.revision_logs import RevisionLogs
+
+if TYPE_CHECKING:
+    from cdc_sync.core.schema.internal import InternalSchema
+    from cdc_sync.operations.migrate.migrator import Migrator
+
+
+def check(folder: str | Path) -> Checked:
+    """Look all files of a folder over, without the lake.
+
+    Raises:
+        ConfigError: for the first that is wrong; the others are with it.
+    """
+    config, revisions = load_migrator(folder), load_revisions(folder)
+    schemas: dict[TargetName, InternalSchema | None] = {}
+    for revision in in_order(revisions):
+        if revision.parents and schemas.get(revision.table) is None:
+            continue  # of a table that is adopted only the lake knows the columns
+        try:
+            schemas[revision.table], _ = compiled(revision.actions, schemas.get(revision.table))
+        except Unfit as error:
+            if not (error.index == 0 and not revision.parents):
+                raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None
+    return Checked(name=config.name, revisions=tuple(revision.id for revision in in_order(revisions)))
+
+
+def plan(folder: str | Path, table: str | None = None) -> MigrationPlan:
+    """Tell what `up` would do; nothing is changed anywhere."""
+    with _opened(folder, exclusive=False) as migrator:
+        return migrator.plan(_named(table))
+
+
+def up(folder: str | Path, table: str | None = None, *, fill: bool = True) -> Migrated:
+    """Apply the revisions that are pending, of one table with those that it needs, or of all.
+
+    Args:
+        fill: also fill the rows that were there before; without, `backfill` does it later.
+
+    Raises:
+        RefusedError: if a table cannot go on until somebody has looked at it; what was done before stands.
+        LeaseHeld: if another process applies revisions just now.
+    """
+    with _opened(folder, exclusive=True) as migrator:
+        return migrator.up(_named(table), fill=fill)
+
+
+def backfill(folder: str | Path, table: str | None = None) -> Migrated:
+    """Fill the rows that `up` left to be filled."""
+    with _opened(folder, exclusive=True) as migrator:
+        return migrator.backfill(_named(table))
+
+
+def down(folder: str | Path, table: str, *, dry_run: bool = False) -> MigrationPlan | Migrated:
+    """Take back the newest revision of a table.
+
+    Raises:
+        RefusedError: if there is none, or values would have to come back that are gone.
+    """
+    name = _named(table)
+    assert name is not None
+    with _opened(folder, exclusive=not dry_run) as migrator:
+        return migrator.down(name, dry_run=dry_run)
+
+
+def status(folder: str | Path) -> MigrationStatus:
+    """Tell how every table stands."""
+    with _opened(folder, exclusive=False) as migrator:
+        return migrator.status()
+
+
+def history(folder: str | Path, table: str | None = None) -> tuple[RevisionHistory, ...]:
+    """Return what was done to a table, or to all; without the lake.
+
+    Raises:
+        RefusedError: if nothing was ever done to the table.
+    """
+    logs = RevisionLogs(load_migrator(folder).root)
+    name = _named(table)
+    names = logs.tables() if name is None else (name,)
+    found = tuple(_told(logs.load(item)) for item in names)
+    if name is not None and not found[0].steps:
+        raise RefusedError(f"Cannot show the history of {name}: no revision was applied to it")
+    return found
+
+
+def _told(log: Log) -> RevisionHistory:
+    before = None
+    steps = []
+    for entry in log.entries:
+        changes = phrases(entry.changes, before, entry.schema)
+        steps.append(LoggedStep(number=entry.number, revision=entry.revision, undoes=entry.undoes, changes=changes))
+        before = entry.schema
+    return RevisionHistory(table=log.table, steps=tuple(steps))
+
+
+def _named(table: str | None) -> TargetName | None:
+    if table is None:
+        return None
+    parts = table.split(".")
+    if len(parts) != 2 or not all(parts):
+        raise RefusedError(f"Cannot find {table!r}: a table is schema.name; a dot inside a name is written %2E")
+    return TargetName(namespace=unquote(parts[0]), name=unquote(parts[1]))
+
+
+@contextmanager
+def _opened(folder: str | Path, *, exclusive: bool) -> Iterator[Migrator]:
+    """Open a lake to apply revisions to its tables; `exclusive` is one process at a time."""
+    config: MigratorConfig = load_migrator(folder)
+    revisions: tuple[Revision, ...] = load_revisions(folder)
+    from cdc_sync.operations.migrate.session import opened
+
+    try:
+        with opened(config, revisions, exclusive=exclusive, stop=threading.Event()) as migrator:
+            yield migrator
+    except LeaseHeld as error:
+        raise LeaseHeld(f"Cannot apply revisions: another process does just now ({error})") from error

@@ -1,0 +1,111 @@
+"""`cdc-sync migrate`: revisions of lake tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from cdc_sync.api import migrate
+from cdc_sync.cli.guard import Style, ask, check_askable, guarded, style_of
+from cdc_sync.cli.options import AsJson, Verbose, Yes
+from cdc_sync.config.migrations import load_migrator
+
+app = typer.Typer(name="migrate", help="Lake tables that no pipeline writes: change them by revisions, YAML files.")
+
+Folder = Annotated[
+    str, typer.Argument(metavar="MIGRATIONS", help="The folder that holds migrator.yaml.", show_default=False)
+]
+Table = Annotated[str | None, typer.Argument(metavar="[TABLE]", help="schema.name; all if unset.", show_default=False)]
+Result = TypeVar("Result")
+
+
+def _run(style: Style, folder: str, work: Callable[[], Result]) -> Result:
+    secrets = guarded(style, (), lambda: load_migrator(folder).secrets, quiet=True)
+    return guarded(style, tuple(secrets), work)
+
+
+@app.command()
+def check(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Look all files over, without the lake; names all mistakes."""
+    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.check(folder))
+
+
+@app.command()
+def plan(
+    ctx: typer.Context, folder: Folder, table: Table = None, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Show what up would do; changes nothing.
+
+    Ends with 0 if nothing would be done, with 2 if something would, and with 5 if a table cannot go on.
+    """
+    found = _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.plan(folder, table))
+    raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def up(
+    ctx: typer.Context,
+    folder: Folder,
+    table: Table = None,
+    no_fill: Annotated[
+        bool, typer.Option("--no-fill", help="Change columns only; `backfill` fills the rows later.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Apply the revisions that are pending, each behind those it needs; shows them first, and asks.
+
+    Ends with 0 if all are applied, with 4 if rows are left to be filled or another process applies revisions, and with
+    5 if a table cannot go on until somebody has looked at it; what was done before stands.
+    """
+    style = style_of(ctx, as_json, verbose)
+    check_askable(style, yes=yes)
+    if not yes:
+        planned = _run(style, folder, lambda: migrate.plan(folder, table))
+        if not (planned.steps or planned.fills):
+            raise typer.Exit(planned.exit_code)
+        ask()
+    raise typer.Exit(_run(style, folder, lambda: migrate.up(folder, table, fill=not no_fill)).exit_code)
+
+
+@app.command()
+def backfill(
+    ctx: typer.Context, folder: Folder, table: Table = None, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Fill the rows that `up --no-fill` left."""
+    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.backfill(folder, table))
+
+
+@app.command()
+def down(
+    ctx: typer.Context,
+    folder: Folder,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="schema.name", show_default=False)],
+    yes: Yes = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Take back the newest revision of a table, where no value is lost by that; shows it first, and asks."""
+    style = style_of(ctx, as_json, verbose)
+    check_askable(style, yes=yes)
+    if not yes:
+        _run(style, folder, lambda: migrate.down(folder, table, dry_run=True))
+        ask()
+    _run(style, folder, lambda: migrate.down(folder, table))
+
+
+@app.command()
+def status(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show which revision every table is at, and what is pending."""
+    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.status(folder))
+
+
+@app.command()
+def history(
+    ctx: typer.Context, folder: Folder, table: Table = None, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Show what was done to a table, or to all; without the lake."""
+    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.history(folder, table))

@@ -1,0 +1,154 @@
+"""What was done to a table: its log, of which the table's own stamp says how much is in effect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.schema import serde
+from cdc_sync.core.schema.changes import SchemaChange
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.errors import HistoryError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One step of a table's columns. It is written before the table is changed; the table's stamp says that it was.
+
+    Attributes:
+        number: 1 for the first, then one more each; what the table is stamped with.
+        revision: whose step it is.
+        undoes: it takes the revision back.
+        digest, text: of what the revision did then.
+        changes: of the columns; empty for the first.
+        schema: after them.
+        partitioning: of a table that was created.
+        casts_to_null: what has no place in a column's new type became NULL.
+        created: the table was made by it.
+    """
+
+    table: TargetName
+    number: int
+    revision: str
+    digest: str
+    text: str
+    changes: tuple[SchemaChange, ...]
+    schema: InternalSchema
+    undoes: bool = False
+    created: bool = False
+    partitioning: Partitioning | None = None
+    casts_to_null: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """All entries of one table.
+
+    Raises:
+        HistoryError: if one is missing.
+    """
+
+    table: TargetName
+    entries: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        for number, entry in enumerate(self.entries, 1):
+            if (entry.number, entry.table) != (number, self.table):
+                raise HistoryError(
+                    f"Cannot read the log of {self.table}: entry {entry.number} of {entry.table} is at place {number}"
+                )
+
+    def upto(self, number: int | None) -> Log:
+        """Return the log of what is in effect in a table that is stamped so; None for one that has no stamp.
+
+        Raises:
+            HistoryError: if the table was stamped with more than the log knows.
+        """
+        if number is not None and number > len(self.entries):
+            raise HistoryError(
+                f"Cannot go on with {self.table}: it is stamped with {number}, and its log ends with "
+                f"{len(self.entries)}; a log of before was restored, or another one is configured (name, state)"
+            )
+        return Log(table=self.table, entries=self.entries[: number or 0])
+
+    @property
+    def schema(self) -> InternalSchema | None:
+        """The columns after the last entry."""
+        return self.entries[-1].schema if self.entries else None
+
+    @property
+    def in_effect(self) -> tuple[Entry, ...]:
+        """The entries of revisions that were not taken back, in the order in which they were applied."""
+        found: list[Entry] = []
+        for entry in self.entries:
+            if entry.undoes:
+                found = [other for other in found if other.revision != entry.revision]
+            else:
+                found.append(entry)
+        return tuple(found)
+
+
+def differences(log: Log, revisions: Mapping[str, Revision]) -> tuple[str, ...]:
+    """Return what was changed in the files of revisions since they were applied, each in some lines."""
+    found = []
+    for entry in log.in_effect:
+        revision = revisions.get(entry.revision)
+        if revision is None:
+            found.append(f"{entry.revision} was applied to {entry.table}, and its file is gone")
+        elif revision.digest != entry.digest:
+            lines = difflib.unified_diff(
+                entry.text.splitlines(), revision.text.splitlines(), "applied", revision.file, lineterm="", n=1
+            )
+            found.append("\n".join((f"{revision.id} does something else than when it was applied:", *lines)))
+    return tuple(found)
+
+
+def to_json(entry: Entry) -> dict[str, Any]:
+    """Return what the file of an entry holds."""
+    return {
+        "table": [entry.table.namespace, entry.table.name],
+        "number": entry.number,
+        "revision": entry.revision,
+        "digest": entry.digest,
+        "text": entry.text,
+        "changes": [serde.change_to_json(change) for change in entry.changes],
+        "columns_and_key": serde.schema_to_json(entry.schema),
+        "undoes": entry.undoes,
+        "created": entry.created,
+        "partition_by": None if entry.partitioning is None else str(entry.partitioning),
+        "casts_to_null": entry.casts_to_null,
+    }
+
+
+def from_json(data: Mapping[str, Any], place: str) -> Entry:
+    """Read what `to_json` wrote.
+
+    Raises:
+        HistoryError: if it is something else.
+    """
+    try:
+        divided = data["partition_by"]
+        return Entry(
+            table=TargetName(namespace=data["table"][0], name=data["table"][1]),
+            number=data["number"],
+            revision=data["revision"],
+            digest=data["digest"],
+            text=data["text"],
+            changes=tuple(serde.change_from_json(change) for change in data["changes"]),
+            schema=serde.schema_from_json(data["columns_and_key"]),
+            undoes=data["undoes"],
+            created=data["created"],
+            partitioning=None if divided is None else Partitioning.parse(_parts(divided)),
+            casts_to_null=data["casts_to_null"],
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise HistoryError(f"Cannot read {place}: {error!r}") from error
+
+
+def _parts(text: str) -> Sequence[str]:
+    return [text] if text else []

@@ -1,0 +1,167 @@
+"""From actions, which name columns, to changes of a schema, which know them by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import assert_never
+
+from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.revisions.actions import (
+    Action,
+    AddColumn,
+    Adopt,
+    CastColumn,
+    ColumnAction,
+    CommentColumn,
+    CreateTable,
+    DropColumn,
+    MoveColumn,
+    NewColumn,
+    Place,
+    RenameColumn,
+)
+from cdc_sync.core.schema import changes
+from cdc_sync.core.schema.casts import converts
+from cdc_sync.core.schema.changes import SchemaChange
+from cdc_sync.core.schema.derive import with_ids
+from cdc_sync.core.schema.evolve import apply, left_neighbour
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
+from cdc_sync.core.schema.types import Default
+from cdc_sync.errors import SchemaError
+
+
+class Unfit(Exception):
+    """An action that the table's columns do not allow; the message continues "it ".
+
+    Args:
+        index: which of the revision's actions.
+    """
+
+    def __init__(self, message: str, index: int = 0) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def compiled(
+    actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None
+) -> tuple[InternalSchema, tuple[SchemaChange, ...]]:
+    """Return the schema that actions lead to, and the changes; of a table's first revision there are none.
+
+    Args:
+        before: of the table, None if no revision was applied to it.
+        found: of a table that is to be adopted, as the lake has it.
+
+    Raises:
+        Unfit: if an action names a column that is not there, or whose name is taken, or asks for what cannot be.
+    """
+    if before is None:
+        return _first(actions, found), ()
+    schema, made = before, []
+    for index, action in enumerate(actions):
+        if isinstance(action, (CreateTable, Adopt)):
+            raise Unfit("has a table already, which an earlier revision made or adopted", index)
+        try:
+            change = _change(action, schema)
+            schema = apply(schema, change)
+        except SchemaError as error:
+            raise Unfit(str(error), index) from None
+        made.append(change)
+    return schema, tuple(made)
+
+
+def _first(actions: Sequence[Action], found: InternalSchema | None) -> InternalSchema:
+    match actions[0]:
+        case CreateTable(columns=columns):
+            return _new_schema(columns)
+        case Adopt(columns=wanted) if found is not None:
+            _check_found(wanted, found)
+            return found
+        case Adopt():
+            raise Unfit("names a table that the lake does not have")
+        case _:
+            raise Unfit("is the first of its table: create_table or adopt comes before")
+
+
+def _new_schema(columns: Sequence[NewColumn]) -> InternalSchema:
+    schema = EMPTY_SCHEMA
+    for column in columns:
+        last = schema.columns[-1].id if schema.columns else None
+        schema = apply(schema, changes.AddColumn(column=_column(column, schema), after=last))
+    return schema
+
+
+def _check_found(wanted: Sequence[NewColumn], found: InternalSchema) -> None:
+    for column in wanted:
+        held = found.find(column.name)
+        if held is None:
+            names = ", ".join(item.name for item in found.columns)
+            raise Unfit(f"expects a column {column.name!r}; the table has {names}")
+        if type_text(held.type) != type_text(column.type):
+            raise Unfit(f"expects {column.name!r} to be {type_text(column.type)}; it is {type_text(held.type)}")
+
+
+def _column(new: NewColumn, schema: InternalSchema, initial: Default = None) -> Column:
+    id_ = schema.last_column_id + 1
+    return Column(id=id_, name=new.name, type=with_ids(new.type, id_), comment=new.comment, initial=initial)
+
+
+def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
+    match action:
+        case AddColumn(column=new, place=place, fill=fill):
+            _check_free(new.name, schema)
+            return changes.AddColumn(column=_column(new, schema, fill), after=_after(place, schema))
+        case DropColumn(name=name):
+            column = _held(name, schema)
+            if len(schema.columns) == 1:
+                raise SchemaError(f"drops {name!r}, the only column; a table without columns cannot be")
+            return changes.DropColumn(column=column, after=left_neighbour(schema, column.id))
+        case RenameColumn(old=old, new=name):
+            column = _held(old, schema)
+            _check_free(name, schema, but=old)
+            return changes.RenameColumn(id=column.id, old=old, new=name)
+        case CastColumn(name=name, type=type_):
+            column = _held(name, schema)
+            after = with_ids(type_, schema.last_column_id, column.type)
+            if not converts(column.type, after):
+                raise SchemaError(
+                    f"casts {name!r} from {type_text(column.type)} to {type_text(after)}, between which there is no "
+                    "cast; `cdc-sync docs type-changes` lists them"
+                )
+            return changes.UpdateColumnType(id=column.id, old=column.type, new=after)
+        case MoveColumn(name=name, place=place):
+            column = _held(name, schema)
+            others = InternalSchema(
+                columns=tuple(item for item in schema.columns if item is not column),
+                primary_key=(),
+                last_column_id=schema.last_column_id,
+            )
+            left = left_neighbour(schema, column.id)
+            return changes.MoveColumn(id=column.id, old_after=left, new_after=_after(place, others))
+        case CommentColumn(name=name, comment=comment):
+            column = _held(name, schema)
+            return changes.UpdateColumnComment(id=column.id, old=column.comment, new=comment)
+        case _:
+            assert_never(action)
+
+
+def _after(place: Place, schema: InternalSchema) -> int | None:
+    if place.first or not schema.columns:
+        return None
+    return schema.columns[-1].id if place.after is None else _held(place.after, schema).id
+
+
+def _held(name: str, schema: InternalSchema) -> Column:
+    found = schema.find(name)
+    if found is None:
+        names = ", ".join(column.name for column in schema.columns)
+        raise SchemaError(f"names column {name!r}, which the table does not have by then; it has {names}")
+    return found
+
+
+def _check_free(name: str, schema: InternalSchema, but: str | None = None) -> None:
+    """Engines do not tell names apart by case."""
+    taken = (column.name for column in schema.columns if column.name != but)
+    other = next((held for held in taken if held.casefold() == name.casefold()), None)
+    if other is not None:
+        raise SchemaError(f"gives the name {name!r}, and the table has {other!r}")

@@ -1,0 +1,199 @@
+"""What is next for a table: entries of its log that are not in effect, and the commits that each of them takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cdc_sync.core.migration.capabilities import Capabilities
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, migration
+from cdc_sync.core.revisions.actions import CastColumn, CreateTable
+from cdc_sync.core.revisions.applied import Entry, Log
+from cdc_sync.core.revisions.compile import compiled
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.schema.casts import always_converts, casts_values, keeps_apart
+from cdc_sync.core.schema.changes import AddColumn, SchemaChange, UpdateColumnType
+from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import DataType, IntegerType, ListType, MapType, StructType
+from cdc_sync.errors import RefusedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the lake says of a table.
+
+    Attributes:
+        version: the entry that its columns are stamped with, None if none is.
+        rows: the entry that its rows are complete for.
+        columns: as its format shows them.
+        fed: a pipeline writes it.
+    """
+
+    columns: InternalSchema
+    version: int | None = None
+    rows: int | None = None
+    fed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A schema, and its number."""
+
+    number: int
+    schema: InternalSchema
+
+
+def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
+    """Return the entry by which a revision is applied to a table.
+
+    Args:
+        log: what is in effect in the table.
+        held: what the lake says of it, None if it is not there.
+
+    Raises:
+        Unfit: if the revision does not fit the columns.
+    """
+    found = None if held is None else held.columns
+    schema, changes = compiled(revision.actions, log.schema, found)
+    first = revision.actions[0]
+    return Entry(
+        table=revision.table,
+        number=len(log.entries) + 1,
+        revision=revision.id,
+        digest=revision.digest,
+        text=revision.text,
+        changes=changes,
+        schema=schema,
+        created=isinstance(first, CreateTable),
+        partitioning=first.partitioning if isinstance(first, CreateTable) else None,
+        casts_to_null=any(isinstance(action, CastColumn) and action.lost == "null" for action in revision.actions),
+    )
+
+
+def undo_entry(log: Log, revision: Revision) -> Entry:
+    """Return the entry that takes back the newest revision in effect; columns that stay keep their values.
+
+    Raises:
+        RefusedError: if nothing is to be taken back, or values would have to come back that are gone.
+    """
+    newest = log.in_effect[-1]
+    at = newest.number - 1
+    if revision.irreversible is not None:
+        raise RefusedError(f"Cannot take {newest.revision} back: it is irreversible: {revision.irreversible}")
+    if not at:
+        how = "made" if newest.created else "adopted"
+        raise RefusedError(f"Cannot take {newest.revision} back: it {how} {log.table}, which stays as it is")
+    now = log.entries[-1].schema
+    before = replace(log.entries[at - 1].schema, last_column_id=now.last_column_id)
+    changes = diff(now, before)
+    why = next((reason for change in changes for reason in (_lost_by(change, now),) if reason), None)
+    if why is not None:
+        raise RefusedError(f"Cannot take {newest.revision} back: {why}")
+    return replace(
+        newest,
+        number=len(log.entries) + 1,
+        changes=changes,
+        schema=before,
+        undoes=True,
+        created=False,
+        partitioning=None,
+        casts_to_null=False,
+    )
+
+
+def _lost_by(change: SchemaChange, schema: InternalSchema) -> str | None:
+    """Say why a change does not lead back to the rows of before, None if it does."""
+    match change:
+        case AddColumn(column=column):
+            return f"it dropped column {column.name}, whose values are gone"
+        case UpdateColumnType(id=id_, old=old, new=new) if not keeps_apart(new, old):
+            return f"values of {schema.column(id_).name} may not be what they were before it"
+        case _:
+            return None
+
+
+def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities) -> tuple[Migration, ...]:
+    """Return the commits that bring a table to an entry, one after the other; each may be repeated.
+
+    Behind the first the columns are what they are to be. Where rows are filled, two more follow: the fill, and the
+    stamp that says so.
+
+    Args:
+        before: what is in effect in the table; with the entry itself, if only its rows are not complete.
+        rows: the entry that its rows are complete for.
+    """
+    head, number = _At(entry.number, entry.schema), entry.number
+    if not before.entries and not entry.created:
+        return (Migration(version=1, schema=head.schema, rows=1, steps=(AlterTable(steps=()),)),)
+    stamped = None if not before.entries else _At(len(before.entries), before.entries[-1].schema)
+    complete = None if rows is None else _At(rows, before.entries[rows - 1].schema)
+    whole = migration(stamped, complete, head, capabilities=capabilities, partitioning=entry.partitioning)
+    fill = tuple(step for step in whole.steps if isinstance(step, Backfill))
+    other = tuple(step for step in whole.steps if not isinstance(step, Backfill))
+    found = [replace(whole, rows=rows if fill else number, steps=other)] if other else []
+    if fill:
+        found.append(replace(whole, rows=rows, steps=fill))
+    if fill or (not other and rows != number):
+        found.append(replace(whole, rows=number, steps=(AlterTable(steps=()),)))
+    return tuple(found)
+
+
+def is_fill(commit: Migration) -> bool:
+    """Whether a commit is of the phase in which rows are filled."""
+    return any(isinstance(step, Backfill) for step in commit.steps)
+
+
+def may_lose(entry: Entry, before: Log) -> tuple[tuple[Column, DataType], ...]:
+    """Return the columns of which values may have no place in their new types, and those types.
+
+    There are none where the revision says that such values become NULL.
+    """
+    schema = before.schema
+    if schema is None or entry.casts_to_null:
+        return ()
+    return tuple(
+        (schema.column(change.id), change.new)
+        for change in entry.changes
+        if isinstance(change, UpdateColumnType)
+        and casts_values(change.old, change.new)
+        and not always_converts(change.old, change.new)
+    )
+
+
+def drift(known: InternalSchema, found: InternalSchema) -> str | None:
+    """Say how a table's columns differ from those that its revisions left, None if they do not.
+
+    Args:
+        known: as the target holds them: names and types are the format's.
+        found: as the format shows them.
+    """
+    expected = [(column.name, column.type) for column in known.columns]
+    there = {column.name: column.type for column in found.columns}
+    said = [f"{name} is gone" for name, _ in expected if name not in there]
+    said += [f"{name} was added" for name in there if name not in dict(expected)]
+    said += [f"{name} has another type" for name, type_ in expected if name in there and not _alike(type_, there[name])]
+    return ", ".join(said) or None
+
+
+def _alike(one: DataType, other: DataType) -> bool:
+    """Tell whether two types are one to a format that has no integers of 8 and 16 bits."""
+    match one, other:
+        case IntegerType(), IntegerType():
+            return max(one.bits, 32) == max(other.bits, 32)
+        case ListType(), ListType():
+            return _alike(one.element, other.element)
+        case MapType(), MapType():
+            return _alike(one.key, other.key) and _alike(one.value, other.value)
+        case StructType(), StructType():
+            there = {field.name: field.type for field in other.fields}
+            known = {field.name: field.type for field in one.fields}
+            return there.keys() == known.keys() and all(_alike(type_, there[name]) for name, type_ in known.items())
+        case _:
+            return one == other
+
+
+def pending(revisions: Sequence[Revision], log: Log) -> tuple[Revision, ...]:
+    """Return the revisions of a table that are not in effect, in their order."""
+    done = {entry.revision for entry in log.in_effect}
+    return tuple(revision for revision in revisions if revision.table == log.table and revision.id not in done)

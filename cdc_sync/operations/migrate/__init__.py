@@ -1,0 +1,1 @@
+"""Revisions are applied to lake tables, or taken back."""

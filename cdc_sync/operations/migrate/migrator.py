@@ -1,0 +1,315 @@
+"""One table after the other, one revision after the other, one commit after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from structlog import get_logger
+
+from cdc_sync.core.migration.migration import CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.names import held_schema
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.planning.explain import explain
+from cdc_sync.core.revisions.applied import Entry, Log, differences
+from cdc_sync.core.revisions.compile import Unfit
+from cdc_sync.core.revisions.order import in_order
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.revisions.steps import (
+    Held,
+    commits,
+    drift,
+    is_fill,
+    may_lose,
+    next_entry,
+    pending,
+    undo_entry,
+)
+from cdc_sync.errors import CdcSyncError, RefusedError, TargetMoved
+from cdc_sync.operations.migrate.report import (
+    Migrated,
+    MigrationPlan,
+    MigrationStatus,
+    PlannedStep,
+    RevisedTable,
+    Way,
+)
+from cdc_sync.spark.unconverted import count_lost
+from cdc_sync.storage.revision_logs import RevisionLogs
+from cdc_sync.targets.protocol import Revisable
+
+_NOTHING = Progress(version=0)
+"""No event is in a table that no pipeline writes."""
+_ATTEMPTS = 5
+"""Commits that others come before until one is given up."""
+
+
+class Migrator:
+    """Applies revisions to the tables of one lake. One thread at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        revisions: Sequence[Revision],
+        target: Revisable,
+        logs: RevisionLogs,
+        *,
+        guard: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            name: of the migrator, for reports.
+            guard: called before each commit; raises if another migrator works by now.
+        """
+        self._name = name
+        self._revisions = in_order(revisions)
+        self._target = target
+        self._logs = logs
+        self._guard = guard
+
+    def plan(self, table: TargetName | None = None) -> MigrationPlan:
+        """Tell what `up` would do; nothing is changed."""
+        steps: list[PlannedStep] = []
+        fills: list[TargetName] = []
+        problems: list[str] = []
+        logs: dict[TargetName, Log] = {}
+        for revision in self._of(table):
+            try:
+                log = logs.get(revision.table)
+                if log is None:
+                    log, held = self._checked(revision.table)
+                    if held is not None and held.version is not None and held.rows != held.version:
+                        fills.append(revision.table)
+                else:
+                    held = None
+                if revision not in pending((revision,), log):
+                    logs[revision.table] = log
+                    continue
+                entry = self._next(revision, log, held)
+            except CdcSyncError as error:
+                problems.append(str(error))
+                break
+            steps.append(self._planned(entry, log, revision.description))
+            logs[revision.table] = Log(table=log.table, entries=(*log.entries, entry))
+        return MigrationPlan(name=self._name, steps=tuple(steps), fills=tuple(fills), problems=tuple(problems))
+
+    def up(self, table: TargetName | None = None, *, fill: bool = True) -> Migrated:
+        """Apply what is pending, each revision behind those it needs; the first that is refused ends it.
+
+        Args:
+            fill: also fill rows; without, only columns change, until a revision needs the rows.
+
+        Raises:
+            RefusedError: if a table cannot go on until somebody has looked at it.
+            TargetError: if the format refuses a step.
+        """
+        steps: list[PlannedStep] = []
+        filled = [] if not fill else [name for name in self._tables(table) if self._fill(name)]
+        for revision in self._of(table):
+            log, held = self._checked(revision.table)
+            if not pending((revision,), log):
+                continue
+            entry = self._next(revision, log, held)
+            rows = None if held is None else held.rows
+            planned = self._planned(entry, log, revision.description)
+            if planned.way == "exchange" and not fill and rows != len(log.entries):
+                break  # rows are written anew when they are complete
+            steps.append(planned)
+            self._carry_out(entry, log, rows, fill=fill)
+            get_logger().info("revision applied", table=str(entry.table), revision=entry.revision, way=planned.way)
+        left = () if fill else tuple(name for name in self._tables(table) if self._is_left(name))
+        return Migrated(name=self._name, steps=tuple(steps), filled=tuple(filled), left=left)
+
+    def backfill(self, table: TargetName | None = None) -> Migrated:
+        """Fill the rows that revisions have left to be filled."""
+        filled = tuple(name for name in self._tables(table) if self._fill(name))
+        return Migrated(name=self._name, steps=(), filled=filled)
+
+    def down(self, table: TargetName, *, dry_run: bool = False) -> MigrationPlan | Migrated:
+        """Take back the newest revision in effect of a table.
+
+        Raises:
+            RefusedError: if there is none, or values would have to come back that are gone.
+        """
+        log, held = self._checked(table)
+        files = {revision.id: revision for revision in self._revisions}
+        if not log.in_effect or held is None:
+            raise RefusedError(f"Cannot take anything back of {table}: no revision is in effect")
+        newest = files[log.in_effect[-1].revision]
+        entry = undo_entry(log, newest)
+        step = self._planned(entry, log, newest.description)
+        if dry_run:
+            return MigrationPlan(name=self._name, steps=(step,))
+        self._fill(table)
+        self._carry_out(entry, log, log.entries[-1].number, fill=True)
+        get_logger().info("revision taken back", table=str(table), revision=entry.revision)
+        return Migrated(name=self._name, steps=(step,))
+
+    def status(self) -> MigrationStatus:
+        """Tell how every table stands that has a revision or a log."""
+        return MigrationStatus(name=self._name, tables=tuple(self._stands(name) for name in self._tables(None)))
+
+    def _stands(self, table: TargetName) -> RevisedTable:
+        problem = None
+        try:
+            log, held = self._checked(table)
+        except CdcSyncError as error:
+            problem, log, held = str(error), self._logs.load(table), None
+        done = log.in_effect
+        return RevisedTable(
+            table=table,
+            number=held.version or 0 if held is not None else len(log.entries) if problem else 0,
+            revision=done[-1].revision if done else None,
+            pending=tuple(revision.id for revision in pending(self._revisions, log)),
+            fill=held is not None and held.rows != held.version,
+            problem=problem,
+        )
+
+    def _of(self, table: TargetName | None) -> Iterator[Revision]:
+        """Yield the revisions of a table and those of others that they need, or all."""
+        if table is None:
+            yield from self._revisions
+            return
+        known = {revision.id: revision for revision in self._revisions}
+        wanted = {revision.id for revision in self._revisions if revision.table == table}
+        if not wanted:
+            raise RefusedError(f"Cannot find {table}: no revision is of it")
+        open_ = list(wanted)
+        while open_:
+            needed = known[open_.pop()]
+            new = {*needed.parents, *needed.depends_on} - wanted
+            wanted |= new
+            open_ += new
+        yield from (revision for revision in self._revisions if revision.id in wanted)
+
+    def _tables(self, table: TargetName | None) -> tuple[TargetName, ...]:
+        if table is not None:
+            return (table,)
+        return tuple(sorted({*self._logs.tables(), *(revision.table for revision in self._revisions)}))
+
+    def _checked(self, table: TargetName) -> tuple[Log, Held | None]:
+        """Return what is in effect in a table, and what the lake says of it.
+
+        Raises:
+            RefusedError: if it is not as its revisions left it, or they are not as they were applied.
+            HistoryError: if its log is not that of the table.
+        """
+        held = self._held(table)
+        if held is not None and held.fed:
+            raise RefusedError(
+                f"Cannot apply revisions to {table}: a pipeline writes it, and its columns follow the source"
+            )
+        log = self._logs.load(table).upto(None if held is None else held.version)
+        changed = differences(log, {revision.id: revision for revision in self._revisions})
+        if changed:
+            raise RefusedError(f"Cannot go on with {table}: {'; '.join(changed)}")
+        if log.schema is not None and held is not None:
+            how = drift(held_schema(log.schema, self._target.capabilities.columns), held.columns)
+            if how is not None:
+                raise RefusedError(
+                    f"Cannot go on with {table}: somebody has changed it since its last revision: {how}; put it right"
+                )
+        return log, held
+
+    def _held(self, table: TargetName) -> Held | None:
+        state = self._target.state(table)
+        if state is None:
+            return None
+        return Held(
+            columns=self._target.columns(table),
+            version=state.version,
+            rows=state.rows_version,
+            fed=state.version is not None and state.rows_version is None,
+        )
+
+    def _next(self, revision: Revision, log: Log, held: Held | None) -> Entry:
+        try:
+            entry = next_entry(revision, log, held)
+        except Unfit as error:
+            raise RefusedError(f"Cannot apply {revision.file}: actions[{error.index}] {error}") from None
+        if entry.created and held is not None:
+            raise RefusedError(
+                f"Cannot apply {revision.file}: there is a table {revision.table} already; say adopt to go on with it"
+            )
+        return entry
+
+    def _carry_out(self, entry: Entry, log: Log, rows: int | None, *, fill: bool) -> None:
+        self._refuse_lost(entry, log)
+        steps = commits(entry, log, rows, self._target.capabilities)
+        self._guard()
+        self._logs.begin(entry)
+        for step in steps:
+            if is_fill(step) and not fill:
+                return
+            self._commit(entry.table, step)
+
+    def _fill(self, table: TargetName) -> bool:
+        """Do what is left of the table's newest entry; return whether anything was."""
+        log, held = self._checked(table)
+        if held is None or held.version is None or held.rows == held.version:
+            return False
+        for step in commits(log.entries[-1], log, held.rows, self._target.capabilities):
+            self._commit(table, step)
+        get_logger().info("rows filled", table=str(table))
+        return True
+
+    def _is_left(self, table: TargetName) -> bool:
+        held = self._held(table)
+        return held is not None and held.version is not None and held.rows != held.version
+
+    def _commit(self, table: TargetName, step: Migration) -> None:
+        """Make one commit; where somebody else's came first, on what the table is then."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._guard()
+            try:
+                self._target.migrate(table, step, _NOTHING)
+            except TargetMoved:
+                if attempt == _ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _refuse_lost(self, entry: Entry, log: Log) -> None:
+        """Look whether every value has a place in its column's new type, where it has to.
+
+        Raises:
+            RefusedError: if one has none.
+        """
+        casts = may_lose(entry, log)
+        if not casts:
+            return
+        assert log.schema is not None
+        rows = self._target.read(entry.table, log.schema, [column.id for column, _ in casts])
+        lost = count_lost(rows, casts)
+        if lost:
+            said = " and ".join(f"{count} values of {name}" for name, count in lost.items())
+            raise RefusedError(
+                f"Cannot apply {entry.revision} to {entry.table}: {said} have no place in the new type; mend them, or "
+                "say lost: null to have NULL in their place"
+            )
+
+    def _planned(self, entry: Entry, log: Log, description: str) -> PlannedStep:
+        number = len(log.entries) or None
+        found = commits(entry, log, number, self._target.capabilities)
+        statements = [text for item in found for step in item.steps for text in explain(step, entry.table).statements]
+        return PlannedStep(
+            table=entry.table,
+            revision=entry.revision,
+            number=entry.number,
+            way=_way(found, log),
+            statements=tuple(statements),
+            description="" if description == "-" else description,
+            undoes=entry.undoes,
+        )
+
+
+def _way(found: Sequence[Migration], log: Log) -> Way:
+    steps = [step for item in found for step in item.steps]
+    if any(isinstance(step, CreateTable) for step in steps):
+        return "create"
+    if not log.entries:
+        return "adopt"
+    if any(isinstance(step, RewriteTable) for step in steps):
+        return "exchange"
+    return "fill" if any(map(is_fill, found)) else "in_place"

@@ -1,0 +1,126 @@
+"""What is, or would be, done to lake tables by revisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.migration.wording import Phrase
+
+Way: TypeAlias = Literal["create", "adopt", "in_place", "fill", "exchange"]
+"""`in_place`: one small commit. `fill`: one, and then the rows are filled, in another. `exchange`: all rows are written
+anew and take the place of those of before, in one commit: readers see the table before or after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """A revision that is to be applied, or taken back.
+
+    Attributes:
+        number: what the table is stamped with then.
+        way: how it is done.
+        statements: SQL that would do the same; none where only a stamp is set.
+    """
+
+    table: TargetName
+    revision: str
+    number: int
+    way: Way
+    statements: tuple[str, ...]
+    description: str = ""
+    undoes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationPlan:
+    """What `up` or `down` would do, in its order.
+
+    Attributes:
+        fills: tables whose rows are still to be filled, by what was applied before.
+        problems: why a table cannot go on; what comes behind it is not planned.
+    """
+
+    name: str
+    steps: tuple[PlannedStep, ...] = ()
+    fills: tuple[TargetName, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 if there is nothing to do, 2 if there is, 5 if a table cannot go on."""
+        return 5 if self.problems else 2 if self.steps or self.fills else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """What was done.
+
+    Attributes:
+        filled: tables whose rows were filled.
+        left: tables whose rows are left to be filled.
+    """
+
+    name: str
+    steps: tuple[PlannedStep, ...]
+    filled: tuple[TargetName, ...] = ()
+    left: tuple[TargetName, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 4 while rows are left to be filled."""
+        return 4 if self.left else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedTable:
+    """How a table stands.
+
+    Attributes:
+        number: what it is stamped with; 0 if it is not.
+        revision: the newest one in effect.
+        pending: revisions that are not applied.
+        fill: its rows are still to be filled.
+        problem: why it cannot go on.
+    """
+
+    table: TargetName
+    number: int
+    revision: str | None
+    pending: tuple[str, ...]
+    fill: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationStatus:
+    """How every table stands that has a revision or a log."""
+
+    name: str
+    tables: tuple[RevisedTable, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedStep:
+    """An entry of a table's log."""
+
+    number: int
+    revision: str
+    undoes: bool
+    changes: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionHistory:
+    """What was done to a table, oldest first; the last one may only have been begun."""
+
+    table: TargetName
+    steps: tuple[LoggedStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Revisions in whose files nothing is wrong."""
+
+    name: str
+    revisions: tuple[str, ...]

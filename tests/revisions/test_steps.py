@@ -1,0 +1,409 @@
+"""What a revision makes of a table's columns, and by which commits; a chain that is killed anywhere ends the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdc_sync.core.migration.capabilities import ICEBERG
+from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.revisions.actions import (
+    Action,
+    AddColumn,
+    Adopt,
+    CastColumn,
+    CommentColumn,
+    DropColumn,
+    MoveColumn,
+    NewColumn,
+    Place,
+    RenameColumn,
+)
+from cdc_sync.core.revisions.actions import CreateTable as Create
+from cdc_sync.core.revisions.applied import Entry, Log, differences, from_json, to_json
+from cdc_sync.core.revisions.compile import Unfit, compiled
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.revisions.steps import Held, commits, drift, is_fill, may_lose, next_entry, pending, undo_entry
+from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.types import (
+    DATE,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    DataType,
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    StructType,
+)
+from cdc_sync.errors import HistoryError, RefusedError
+
+T = TargetName(namespace="s", name="t")
+CREATE = Create(columns=tuple(NewColumn(name=name, type=INT32) for name in "abc"))
+TYPES: Sequence[DataType] = (INT16, INT32, INT64, STRING, DecimalType(precision=12, scale=2))
+
+
+def revision(*actions: Action, id_: str = "r", **said: object) -> Revision:
+    return Revision(id=id_, table=T, parents=(), actions=actions, **said)  # type: ignore[arg-type]
+
+
+def schema_of(**types: DataType) -> InternalSchema:
+    columns = tuple(Column(id=number, name=name, type=type_) for number, (name, type_) in enumerate(types.items(), 1))
+    return InternalSchema(columns=columns, primary_key=(), last_column_id=100)
+
+
+def shape(schema: InternalSchema) -> list[tuple[str, DataType]]:
+    return [(column.name, column.type) for column in schema.columns]
+
+
+# One action.
+
+
+@pytest.mark.parametrize(
+    ("action", "names"),
+    [
+        (AddColumn(column=NewColumn(name="d", type=STRING)), "abcd"),
+        (AddColumn(column=NewColumn(name="d", type=STRING), place=Place(first=True)), "dabc"),
+        (AddColumn(column=NewColumn(name="d", type=STRING), place=Place(after="a")), "adbc"),
+        (DropColumn(name="b"), "ac"),
+        (RenameColumn(old="b", new="B"), "aBc"),
+        (CastColumn(name="b", type=STRING), "abc"),
+        (MoveColumn(name="a", place=Place(after="c")), "bca"),
+        (MoveColumn(name="c", place=Place(first=True)), "cab"),
+        (CommentColumn(name="a", comment="x"), "abc"),
+    ],
+)
+def test_an_action_changes_the_columns(action: Action, names: str) -> None:
+    before = schema_of(a=INT32, b=INT32, c=INT32)
+
+    after, changes = compiled((action,), before)
+
+    assert [column.name for column in after.columns] == list(names)
+    assert apply_all(before, changes) == after
+    assert {column.id for column in after.columns} <= {1, 2, 3, 101}
+
+
+def test_members_of_a_new_type_keep_the_ids_of_their_names() -> None:
+    point = StructType(fields=(Field(id=7, name="x", type=INT32), Field(id=8, name="y", type=INT32)))
+    wanted = StructType(fields=(Field(id=0, name="y", type=INT64), Field(id=0, name="z", type=INT32)))
+
+    after, _ = compiled((CastColumn(name="p", type=wanted),), schema_of(p=point))
+
+    found = after.columns[0].type
+    assert isinstance(found, StructType)
+    assert [(member.id, member.name, member.type) for member in found.fields] == [(8, "y", INT64), (101, "z", INT32)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "index", "said"),
+    [
+        ((DropColumn(name="x"),), 0, "names column 'x', which the table does not have by then; it has a, b"),
+        ((RenameColumn(old="a", new="x"), DropColumn(name="a")), 1, "names column 'a'"),
+        ((AddColumn(column=NewColumn(name="A", type=INT32)),), 0, "gives the name 'A', and the table has 'a'"),
+        ((RenameColumn(old="a", new="B"),), 0, "gives the name 'B', and the table has 'b'"),
+        ((DropColumn(name="a"), DropColumn(name="b")), 1, "drops 'b', the only column"),
+        ((CastColumn(name="a", type=DATE),), 0, "casts 'a' from INT to DATE, between which there is no cast"),
+        ((MoveColumn(name="a", place=Place(after="a")),), 0, "names column 'a'"),
+        ((CREATE,), 0, "has a table already"),
+        ((DropColumn(name="a"), Adopt()), 1, "has a table already"),
+    ],
+)
+def test_what_the_columns_do_not_allow_is_refused(actions: tuple[Action, ...], index: int, said: str) -> None:
+    with pytest.raises(Unfit) as found:
+        compiled(actions, schema_of(a=INT32, b=INT32))
+
+    assert said in str(found.value)
+    assert found.value.index == index
+
+
+def test_a_table_is_adopted_with_the_ids_that_it_has() -> None:
+    found = schema_of(a=INT32, b=STRING)
+
+    assert compiled((Adopt(columns=(NewColumn(name="b", type=STRING),)),), None, found) == (found, ())
+    for action, there, said in (
+        (Adopt(), None, "names a table that the lake does not have"),
+        (Adopt(columns=(NewColumn(name="x", type=INT32),)), found, "expects a column 'x'; the table has a, b"),
+        (Adopt(columns=(NewColumn(name="a", type=INT64),)), found, "expects 'a' to be BIGINT; it is INT"),
+        (DropColumn(name="a"), found, "is the first of its table"),
+    ):
+        with pytest.raises(Unfit, match=said):
+            compiled((action,), None, there)
+
+
+# A chain, and a lake in which only stamps, columns and fills are real.
+
+
+@dataclass
+class Lake:
+    """One table as a format keeps it: each commit is whole, or was never made; all may be repeated."""
+
+    held: Held | None = None
+    filled: set[int] = field(default_factory=set)
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def log(self) -> Log:
+        return Log(table=T, entries=tuple(self.entries)).upto(self.held.version if self.held else None)
+
+    def begin(self, entry: Entry) -> None:
+        self.entries[entry.number - 1 :] = [entry]
+
+    def commit(self, step: Migration) -> None:
+        stamped = self.held is not None and (self.held.version, self.held.rows) == (step.version, step.rows)
+        if stamped and not is_fill(step):
+            return
+        for item in step.steps:
+            match item:
+                case CreateTable():
+                    assert self.held is None
+                case AlterTable(steps=changes):
+                    assert self.held is not None
+                    made = apply_all(self.held.columns, [change for _, change in changes])
+                    assert made.columns == step.schema.columns
+                case RewriteTable():
+                    self.filled |= {column.id for column in item.filled}
+                case Backfill(columns=columns):
+                    self.filled |= {column.id for column in columns}
+        self.held = Held(columns=step.schema, version=step.version, rows=step.rows)
+
+    def carry_out(self, entry: Entry, chance: Random, *, kills: bool = True) -> bool:
+        """Do it, or be killed on the way; return whether it came to the end."""
+        log, rows = self.log, self.held.rows if self.held else None
+        self.begin(entry)
+        for step in commits(entry, log, rows, ICEBERG):
+            if kills and chance.random() < 0.3:
+                return False
+            self.commit(step)
+            if kills and chance.random() < 0.3:
+                return False
+        return True
+
+    def finish(self, chance: Random) -> Log:
+        """As every start does: first what is left of the newest entry."""
+        while self.held is not None and self.held.version is not None and self.held.rows != self.held.version:
+            log = self.log
+            for step in commits(log.entries[-1], log, self.held.rows, ICEBERG):
+                if chance.random() < 0.3:
+                    break
+                self.commit(step)
+        return self.log
+
+
+def actions_for(schema: InternalSchema, chance: Random, number: int) -> Action:
+    names = [column.name for column in schema.columns]
+    name = chance.choice(names)
+    fill = chance.choice((None, 5))
+    new = AddColumn(
+        column=NewColumn(name=f"n{number}", type=INT32),
+        place=chance.choice((Place(), Place(first=True), Place(after=name))),
+        fill=fill,
+    )
+    kind = chance.randrange(6)
+    if kind == 0 and len(names) > 1:
+        return DropColumn(name=name)
+    if kind == 1:
+        return RenameColumn(old=name, new=f"m{number}")
+    if kind == 2:
+        return CastColumn(name=name, type=chance.choice(TYPES), lost="null")
+    if kind == 3 and len(names) > 1:
+        return MoveColumn(name=name, place=Place(first=True))
+    return CommentColumn(name=name, comment=str(number)) if kind == 4 else new
+
+
+def chain(chance: Random) -> list[Revision]:
+    revisions = [revision(CREATE, id_="0")]
+    schema, _ = compiled((CREATE,), None)
+    for number in range(1, chance.randint(2, 7)):
+        actions = []
+        for part in range(chance.randint(1, 3)):
+            action = actions_for(schema, chance, number * 10 + part)
+            schema, _ = compiled((action,), schema)
+            actions.append(action)
+        revisions.append(revision(*actions, id_=str(number)))
+    return revisions
+
+
+@settings(max_examples=300)
+@given(st.integers(min_value=0))
+def test_a_chain_that_is_killed_anywhere_ends_as_one_that_is_not(seed: int) -> None:
+    chance = Random(seed)
+    revisions = chain(chance)
+    calm, broken = Lake(), Lake()
+    for item in revisions:
+        assert calm.carry_out(next_entry(item, calm.log, calm.held), chance, kills=False)
+    while left := pending(revisions, broken.finish(chance)):
+        item = left[0]
+        broken.carry_out(next_entry(item, broken.log, broken.held), chance)
+
+    assert broken.entries == calm.entries
+    assert broken.held == calm.held
+    assert broken.held is not None
+    assert broken.held.rows == broken.held.version == len(revisions)
+    last = calm.entries[-1].schema
+    created = {column.id for column in calm.entries[0].schema.columns}
+    due = {column.id for column in last.columns if column.initial is not None} - created
+    assert due <= broken.filled
+    assert due <= calm.filled
+    assert [from_json(to_json(entry), "x") for entry in calm.entries] == calm.entries
+
+
+@settings(max_examples=300)
+@given(st.integers(min_value=0))
+def test_what_is_taken_back_and_applied_again_is_as_it_was(seed: int) -> None:
+    chance = Random(seed)
+    revisions, lake = chain(chance), Lake()
+    for item in revisions:
+        lake.carry_out(next_entry(item, lake.log, lake.held), chance, kills=False)
+    assert lake.held is not None
+    before = lake.held
+    try:
+        undone = undo_entry(lake.log, revisions[-1])
+    except RefusedError:
+        return
+    lake.carry_out(undone, chance, kills=False)
+
+    assert [item.revision for item in lake.log.in_effect] == [item.id for item in revisions[:-1]]
+    assert shape(lake.held.columns) == shape(lake.entries[len(revisions) - 2].schema)
+    assert pending(revisions, lake.log) == (revisions[-1],)
+    lake.carry_out(next_entry(revisions[-1], lake.log, lake.held), chance, kills=False)
+    assert shape(lake.held.columns) == shape(before.columns)
+    ids = [column.id for entry in lake.entries for column in entry.schema.columns]
+    assert lake.held.columns.last_column_id >= max(ids)
+
+
+def _applied(*revisions: Revision, found: InternalSchema | None = None) -> Log:
+    lake = Lake(held=None if found is None else Held(columns=found))
+    for item in revisions:
+        lake.carry_out(next_entry(item, lake.log, lake.held), Random(1), kills=False)
+    return lake.log
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (DropColumn(name="a"), "it dropped column a, whose values are gone"),
+        (CastColumn(name="a", type=DecimalType(precision=3, scale=0)), None),
+        (CastColumn(name="a", type=INT64), None),
+        (CastColumn(name="a", type=INT8), None),
+        (CastColumn(name="a", type=STRING), None),
+    ],
+)
+def test_what_lost_nothing_can_be_taken_back(action: Action, said: str | None) -> None:
+    last = revision(action, id_="2")
+    log = _applied(revision(CREATE, id_="1"), last)
+
+    if said is None:
+        assert undo_entry(log, last).undoes
+    else:
+        with pytest.raises(RefusedError, match=said):
+            undo_entry(log, last)
+
+
+def test_a_cast_by_which_two_values_may_have_become_one_is_not_taken_back() -> None:
+    day = revision(CastColumn(name="d", type=DATE), id_="2")
+    log = _applied(revision(Adopt(), id_="1"), day, found=schema_of(d=STRING))
+
+    with pytest.raises(RefusedError, match="values of d may not be what they were before it"):
+        undo_entry(log, day)
+
+
+def test_the_first_revision_and_an_irreversible_one_stay() -> None:
+    first, last = revision(CREATE, id_="1"), revision(CommentColumn(name="a", comment="x"), id_="2", irreversible="no")
+
+    with pytest.raises(RefusedError, match=r"it made s\.t, which stays as it is"):
+        undo_entry(_applied(first), first)
+    with pytest.raises(RefusedError, match="it is irreversible: no"):
+        undo_entry(_applied(first, last), last)
+    adopted = revision(Adopt(), id_="1")
+    with pytest.raises(RefusedError, match="it adopted"):
+        undo_entry(_applied(adopted, found=schema_of(a=INT32)), adopted)
+
+
+def test_each_way_takes_the_commits_that_it_needs() -> None:
+    log = _applied(revision(CREATE, id_="1"))
+
+    def kinds(action: Action) -> list[list[str]]:
+        entry = next_entry(revision(action), log, None)
+        return [[type(step).__name__ for step in commit.steps] for commit in commits(entry, log, 1, ICEBERG)]
+
+    new = NewColumn(name="d", type=INT32)
+    assert kinds(AddColumn(column=new)) == [["AlterTable"]]
+    assert kinds(AddColumn(column=new, fill=5)) == [["AlterTable"], ["Backfill"], ["AlterTable"]]
+    assert kinds(CastColumn(name="a", type=INT64)) == [["AlterTable"]]
+    assert kinds(CastColumn(name="a", type=STRING)) == [["RewriteTable"]]
+    filled = next_entry(revision(AddColumn(column=new, fill=5)), log, None)
+    assert [is_fill(commit) for commit in commits(filled, log, 1, ICEBERG)] == [False, True, False]
+    assert [commit.rows for commit in commits(filled, log, 1, ICEBERG)] == [1, 1, 2]
+    created = next_entry(revision(replace(CREATE, partitioning=Partitioning.parse(["a"]))), Log(table=T), None)
+    assert [
+        [type(step).__name__ for step in commit.steps] for commit in commits(created, Log(table=T), None, ICEBERG)
+    ] == [["CreateTable"]]
+
+
+def test_only_casts_that_may_lose_a_value_are_looked_at() -> None:
+    log = _applied(revision(Adopt(), id_="1"), found=schema_of(a=STRING, b=INT32))
+
+    def looked_at(*actions: Action) -> list[str]:
+        return [column.name for column, _ in may_lose(next_entry(revision(*actions), log, None), log)]
+
+    assert looked_at(CastColumn(name="a", type=INT32), CastColumn(name="b", type=INT64)) == ["a"]
+    assert looked_at(CastColumn(name="b", type=STRING)) == []
+    assert looked_at(CastColumn(name="a", type=INT32, lost="null")) == []
+    assert may_lose(next_entry(revision(CREATE), Log(table=T), None), Log(table=T)) == ()
+
+
+# What does not fit together.
+
+
+def test_an_edited_file_is_told_with_the_difference_and_a_missing_one_too() -> None:
+    first, last = revision(CREATE, id_="1"), revision(CommentColumn(name="a", comment="x"), id_="2")
+    log = _applied(first, last)
+    edited = replace(last, actions=(CommentColumn(name="a", comment="y"),), file="f.yaml")
+
+    assert differences(log, {"1": first, "2": last}) == ()
+    (said,) = differences(log, {"1": first, "2": edited})
+    assert said.startswith("2 does something else than when it was applied:\n--- applied\n+++ f.yaml\n")
+    assert '-    "comment": "x",' in said
+    assert '+    "comment": "y",' in said
+    assert differences(log, {"1": first}) == ("2 was applied to s.t, and its file is gone",)
+
+
+def test_a_log_of_before_and_a_damaged_one_are_refused() -> None:
+    log = _applied(revision(CREATE, id_="1"))
+
+    with pytest.raises(HistoryError, match="it is stamped with 2, and its log ends with 1"):
+        log.upto(2)
+    with pytest.raises(HistoryError, match=r"entry 1 of s\.t is at place 2"):
+        Log(table=T, entries=(*log.entries, *log.entries))
+    with pytest.raises(HistoryError, match="Cannot read here"):
+        from_json({"table": ["s", "t"]}, "here")
+
+
+def test_columns_that_somebody_else_changed_are_told() -> None:
+    inner = StructType(fields=(Field(id=50, name="x", type=INT8),))
+    wide = StructType(fields=(Field(id=51, name="x", type=INT32),))
+    lists = ListType(element_id=60, element=INT16), ListType(element_id=61, element=INT32)
+    maps = (
+        MapType(key_id=70, key=STRING, value_id=71, value=INT16),
+        MapType(key_id=72, key=STRING, value_id=73, value=INT32),
+    )
+
+    assert (
+        drift(schema_of(a=INT8, p=inner, l=lists[0], m=maps[0]), schema_of(l=lists[1], m=maps[1], a=INT32, p=wide))
+        is None
+    )
+    assert drift(schema_of(a=INT32, b=INT32), schema_of(b=STRING, c=INT32)) == (
+        "a is gone, c was added, b has another type"
+    )
+    assert drift(schema_of(p=inner), schema_of(p=StructType(fields=()))) == "p has another type"

@@ -1,0 +1,255 @@
+"""Revisions on Iceberg tables that others made and write: the rows, whoever is killed or comes between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_sync.core.migration.migration import Migration
+from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.model.progress import Progress
+from cdc_sync.core.revisions.actions import (
+    Action,
+    AddColumn,
+    Adopt,
+    CastColumn,
+    CreateTable,
+    DropColumn,
+    MoveColumn,
+    NewColumn,
+    Place,
+    RenameColumn,
+)
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.schema.internal import Column
+from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, DecimalType
+from cdc_sync.errors import RefusedError
+from cdc_sync.operations.migrate.migrator import Migrator
+from cdc_sync.storage.revision_logs import RevisionLogs
+from cdc_sync.targets.iceberg.target import IcebergTarget
+from cdc_sync.targets.protocol import Revisable, Target
+from tests.targets.conftest import Lake, fresh_name, schema_of
+
+NEW = NewColumn(name="price", type=DecimalType(precision=8, scale=2), comment="per piece")
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+class Watched:
+    """A target that does something at the calls that change a table."""
+
+    def __init__(self, target: Revisable) -> None:
+        self._target = target
+        self.calls = 0
+        self.dies_before = self.dies_after = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def migrate(
+        self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
+    ) -> None:
+        self.calls += 1
+        if self.calls == self.dies_before:
+            raise Killed
+        self._target.migrate(name, migration, progress, said)
+        if self.calls == self.dies_after:
+            raise Killed
+
+
+@pytest.fixture
+def target(iceberg: Target) -> Watched:
+    assert isinstance(iceberg, Revisable)
+    return Watched(iceberg)
+
+
+@pytest.fixture
+def lake(iceberg: Target, session: SparkSession) -> Lake:
+    lake = Lake(target=iceberg, session=session, name=fresh_name())
+    session.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.`{lake.name.namespace}`")
+    return lake
+
+
+def chain(name: TargetName, *revisions: tuple[Action, ...]) -> list[Revision]:
+    return [
+        Revision(
+            id=str(number),
+            table=name,
+            parents=(str(number - 1),) if number else (),
+            actions=actions,
+            file=f"{number}.yaml",
+        )
+        for number, actions in enumerate(revisions)
+    ]
+
+
+def migrator(target: Watched, folder: Path, revisions: list[Revision]) -> Migrator:
+    return Migrator("tests", revisions, target, RevisionLogs(str(folder), create=True))
+
+
+def rows(lake: Lake) -> tuple[list[str], set[tuple[Any, ...]]]:
+    lake.session.sql(f"REFRESH TABLE {lake.sql_name}")
+    found = lake.session.table(lake.sql_name)
+    return found.columns, {tuple(map(_plain, row)) for row in found.collect()}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, list) else value
+
+
+ADOPTED = (
+    (Adopt(columns=(NewColumn(name="id", type=INT64),)),),
+    (AddColumn(column=NEW, place=Place(after="id"), fill="1.50"), RenameColumn(old="qty", new="quantity")),
+    (CastColumn(name="quantity", type=INT32), MoveColumn(name="day", place=Place(first=True))),
+    (DropColumn(name="note"), AddColumn(column=NewColumn(name="note", type=INT32))),
+)
+
+
+def _made_by_others(lake: Lake) -> None:
+    lake.session.sql(
+        f"CREATE TABLE {lake.sql_name} (id BIGINT NOT NULL, qty STRING, note STRING, day DATE, "
+        "lines ARRAY<STRUCT<sku: STRING, n: INT>>) USING iceberg PARTITIONED BY (days(day))"
+    )
+    lake.session.sql(
+        f"INSERT INTO {lake.sql_name} VALUES (1, '5', 'a', DATE'2024-01-01', array(named_struct('sku', 'x', 'n', 1))), "
+        "(2, '7', NULL, DATE'2024-01-02', NULL)"
+    )
+
+
+def test_a_table_that_others_made_is_adopted_and_changed_with_its_rows(
+    lake: Lake, target: Watched, tmp_path: Path
+) -> None:
+    _made_by_others(lake)
+    revisions = chain(lake.name, *ADOPTED)
+    found = migrator(target, tmp_path, revisions)
+
+    planned = found.plan()
+    assert [step.way for step in planned.steps] == ["adopt", "fill", "exchange", "in_place"]
+    assert (planned.exit_code, planned.problems) == (2, ())
+    assert rows(lake)[0] == ["id", "qty", "note", "day", "lines"], "a plan changes nothing"
+    done = found.up()
+
+    assert done.steps == planned.steps
+    day, price = "2024-01-0{}", Decimal("1.50")
+    names, there = rows(lake)
+    assert names == ["day", "id", "price", "quantity", "lines", "note"]
+    assert {(str(row[0]), *row[1:4], row[5]) for row in there} == {
+        (day.format(1), 1, price, 5, None),
+        (day.format(2), 2, price, 7, None),
+    }
+    assert found.plan().exit_code == 0
+    assert found.up().steps == ()
+    (standing,) = found.status().tables
+    assert (standing.number, standing.revision, standing.pending, standing.fill) == (4, "3", (), False)
+
+    lake.session.sql(f"UPDATE {lake.sql_name} SET note = 3 WHERE id = 1")
+    with pytest.raises(RefusedError, match="it dropped column note, whose values are gone"):
+        found.down(lake.name)
+    edited = [*revisions[:3], Revision(id="3", table=lake.name, parents=("2",), actions=(DropColumn(name="note"),))]
+    (problem,) = migrator(target, tmp_path, edited).plan().problems
+    assert "3 does something else than when it was applied" in problem
+    lake.session.sql(f"ALTER TABLE {lake.sql_name} RENAME COLUMN price TO cost")
+    with pytest.raises(RefusedError, match=r"somebody has changed it since its last revision: price is gone, cost was"):
+        found.up()
+
+
+@pytest.mark.parametrize("reply_lost", [False, True])
+def test_whoever_is_killed_at_any_commit_the_next_one_goes_on(
+    lake: Lake, target: Watched, tmp_path: Path, reply_lost: bool
+) -> None:
+    _made_by_others(lake)
+    revisions = chain(lake.name, *ADOPTED)
+    kills = 0
+    while True:
+        target.calls, when = 0, kills + 1
+        target.dies_before, target.dies_after = (0, when) if reply_lost else (when, 0)
+        try:
+            migrator(target, tmp_path, revisions).up()
+        except Killed:
+            kills += 1
+            continue
+        break
+
+    names, there = rows(lake)
+    assert names == ["day", "id", "price", "quantity", "lines", "note"]
+    assert {row[1:4] for row in there} == {(1, Decimal("1.50"), 5), (2, Decimal("1.50"), 7)}
+    assert kills > 2
+
+
+def test_rows_that_others_write_meanwhile_are_converted_too(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    columns = (NewColumn(name="id", type=INT64), NewColumn(name="qty", type=STRING), NewColumn(name="day", type=DATE))
+    revisions = chain(
+        lake.name,
+        (CreateTable(columns=columns, partitioning=Partitioning.parse(["day(day)"])),),
+        (CastColumn(name="qty", type=INT32), AddColumn(column=NEW, fill="2.00")),
+        (CastColumn(name="qty", type=STRING),),
+    )
+    migrator(target, tmp_path, revisions[:1]).up()
+    lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (1, '5', DATE'2024-01-01'), (2, 'x', DATE'2024-01-01')")
+    with pytest.raises(
+        RefusedError, match="1 values of qty have no place in the new type; mend them, or say lost: null"
+    ):
+        migrator(target, tmp_path, revisions[:2]).up()
+    lake.session.sql(f"DELETE FROM {lake.sql_name} WHERE id = 2")
+    came: list[int] = []
+    real = target.migrate
+
+    def others_come_first(name: TargetName, step: Migration, progress: Progress, said: Any = None) -> None:
+        if not came:
+            came.append(1)
+            read = IcebergTarget._load
+
+            def loaded(this: IcebergTarget, table: TargetName) -> Any:
+                found = read(this, table)
+                if len(came) == 1:
+                    came.append(2)
+                    lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (3, '9', DATE'2024-01-02')")
+                return found
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(IcebergTarget, "_load", loaded)
+                return real(name, step, progress)
+        return real(name, step, progress)
+
+    target.migrate = others_come_first  # type: ignore[assignment,method-assign]
+    found = migrator(target, tmp_path, revisions)
+    found.up()
+    assert len(came) == 2
+
+    assert {row[:2] + row[3:] for row in rows(lake)[1]} == {(1, "5", Decimal("2.00")), (3, "9", Decimal("2.00"))}
+    assert found.down(lake.name).exit_code == 0
+    assert {row[1] for row in rows(lake)[1]} == {5, 9}
+    assert found.plan().exit_code == 2
+
+
+def test_columns_first_and_rows_later(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    _made_by_others(lake)
+    found = migrator(target, tmp_path, chain(lake.name, *ADOPTED))
+
+    done = found.up(fill=False)
+
+    assert [step.way for step in done.steps] == ["adopt", "fill"], "what writes all rows anew waits for them"
+    assert (done.left, done.exit_code) == ((lake.name,), 4)
+    assert {row[:2] for row in rows(lake)[1]} == {(1, None), (2, None)}
+    assert found.plan().fills == (lake.name,)
+    assert found.status().tables[0].fill
+    assert found.backfill().filled == (lake.name,)
+    assert found.backfill().filled == ()
+    assert {row[:2] for row in rows(lake)[1]} == {(1, Decimal("1.50")), (2, Decimal("1.50"))}
+    assert found.up(fill=False).exit_code == 0
+
+
+def test_a_table_of_a_pipeline_is_left_alone(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    lake.create(schema_of(Column(id=1, name="id", type=INT64)))
+    lake.write(schema_of(Column(id=1, name="id", type=INT64)), [{"id": 1}], progress=Progress(version=1))
+
+    with pytest.raises(RefusedError, match="a pipeline writes it, and its columns follow the source"):
+        migrator(target, tmp_path, chain(lake.name, (Adopt(),))).up()
