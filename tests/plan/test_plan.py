@@ -264,6 +264,16 @@ class TestRefusals:
         assert changes(plan) == ["+n=3"]
         assert "existing rows read 3, declared" in [item.text for item in plan.versions[1].evidence]
 
+    @pytest.mark.parametrize("wrong", ["three", 2**40, True, 1.5])
+    def test_a_stated_value_that_is_none_of_the_type_pauses(self, wrong: bool | float | str) -> None:
+        t = Table()
+        t.add_column(column("n", INT32))
+        stop = refusal(t.row(n=4).plan(replace(ROUTE, initials={"n": wrong})))
+        assert stop.why.reason == (
+            f"what initial_values says of the new column 'n' must be a whole number of 32 bits, not {wrong!r}"
+        )
+        assert stop.why.remedy.startswith("correct initial_values: {n: <value>}")
+
     def test_a_function_default_marks_the_column(self) -> None:
         t = Table()
         t.add_column(column("n", INT32, optional=False, default=0), initial=3)

@@ -21,8 +21,10 @@ from cdc_sync.core.schema.changes import ReviveColumn, SchemaChange, UpdateColum
 from cdc_sync.core.schema.initial import MISSING, Assumed, InitialValue, Known, Missing, Unknown, initial_value
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.members import AddMember, member_changes, path_text
-from cdc_sync.core.schema.observed import ObservedSchema
+from cdc_sync.core.schema.observed import ObservedColumn, ObservedSchema
 from cdc_sync.core.schema.types import Default
+from cdc_sync.core.schema.values import canonical_value
+from cdc_sync.errors import SchemaError
 
 
 def left_out(history: History) -> frozenset[str]:
@@ -134,6 +136,13 @@ def initial_values(
     for index in sorted(appeared):
         column = seen.columns[index]
         declared = route.initials.get(column.name, MISSING)
+        wrong = _why_no_value(declared, column)
+        if wrong is not None:
+            return Refused(
+                code=Code.INITIAL,
+                reason=f"what initial_values says of the new column {column.name!r} {wrong}",
+                remedy=f"correct initial_values: {{{column.name}: <value>}} for the table (null for NULL)",
+            )
         if declared is MISSING and column.name in observation.betrays_default:
             column = replace(column, suspect_default=True)
         told = told_initial(logs, observation.table, observation.position, column) if declared is MISSING else None
@@ -155,6 +164,16 @@ def initial_values(
         if said is not None and not (route.append and said[0] == NEEDS_RESYNC):  # its rows are what the events said
             evidence.append(Evidence(subject=column.name, kind=said[0], text=said[1]))
     return values, tuple(evidence)
+
+
+def _why_no_value(declared: Default | Missing, column: ObservedColumn) -> str | None:
+    """Say why a declared value cannot stand in the column: a cast would make NULL of it."""
+    try:
+        if declared is not MISSING:
+            canonical_value(declared, column.type)
+    except SchemaError as error:
+        return str(error)
+    return None
 
 
 _SHOWN = "the default that the first event shows"
