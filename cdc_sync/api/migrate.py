@@ -44,7 +44,7 @@ def check(folder: str | Path) -> Checked:
         if revision.parents and schemas.get(revision.table) is None:
             continue  # of a table that is adopted only the lake knows the columns
         try:
-            schemas[revision.table], _ = compiled(revision.actions, schemas.get(revision.table))
+            schemas[revision.table] = compiled(revision.actions, schemas.get(revision.table)).schema
         except Unfit as error:
             if not (error.index == 0 and not revision.parents):
                 raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None

@@ -83,7 +83,14 @@ class _Column(Section):
 
 
 class _Fill(Section):
-    value: Scalar
+    value: Scalar = None
+    sql: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> _Fill:
+        if len(self.model_fields_set) != 1:
+            problem("must say value or sql, one of the two")
+        return self
 
 
 def _place(after: str | None, *, first: bool) -> actions.Place:
@@ -143,7 +150,8 @@ class _AddColumn(Section):
     def action(self) -> actions.Action:
         fill = None if self.fill is None else canonical_value(self.fill.value, self.type)
         column = actions.NewColumn(name=self.name, type=self.type, comment=self.comment)
-        return actions.AddColumn(column=column, place=_place(self.after, first=self.first), fill=fill)
+        place, sql = _place(self.after, first=self.first), None if self.fill is None else self.fill.sql
+        return actions.AddColumn(column=column, place=place, fill=fill, fill_sql=sql)
 
 
 class _DropColumn(Section):

@@ -16,6 +16,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetMoved
 
@@ -231,6 +232,10 @@ class Revisable(Target, Protocol):
         Raises:
             TargetError: if one has a type that is not tracked.
         """
+        ...
+
+    def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
+        """Say why a column of a schema cannot be computed so, None if it can; reads no row. It continues "it "."""
         ...
 
 

@@ -110,6 +110,7 @@ def test_all_mistakes_of_all_files_are_named_with_their_places(folder: Path) -> 
         actions:
           - add_column: {name: total, type: 'decimal(18;2)'}
           - add_column: {name: n, type: int, fill: {value: one}}
+          - add_column: {name: n, type: int, fill: {value: 1, sql: a}}
           - {drop_column: {name: a}, rename_column: {from: b, to: c}}
           - add_column: {name: n, type: int, after: a, first: true}
           - move_column: {name: n}
@@ -130,12 +131,13 @@ def test_all_mistakes_of_all_files_are_named_with_their_places(folder: Path) -> 
         "r1/s.t/a.yaml:1:1",
         "r1/s.t/a.yaml:3:37",
         "r1/s.t/a.yaml:4:52",
-        "r1/s.t/a.yaml:5:5",
-        "r1/s.t/a.yaml:6:55",
-        "r1/s.t/a.yaml:7:5",
-        "r1/s.t/a.yaml:8:32",
-        "r1/s.t/a.yaml:9:17",
-        "r1/s.t/a.yaml:10:59",
+        "r1/s.t/a.yaml:5:38",
+        "r1/s.t/a.yaml:6:5",
+        "r1/s.t/a.yaml:7:55",
+        "r1/s.t/a.yaml:8:5",
+        "r1/s.t/a.yaml:9:32",
+        "r1/s.t/a.yaml:10:17",
+        "r1/s.t/a.yaml:11:59",
         "r1/s.u/a.yaml:1:1",
     ]
     for part, text in zip(
@@ -144,6 +146,7 @@ def test_all_mistakes_of_all_files_are_named_with_their_places(folder: Path) -> 
             "unknown key; did you mean 'revision'?",
             "must be a type",
             "must be a whole number of 32 bits, not 'one'",
+            "must say value or sql, one of the two",
             "must be one action, not 2",
             "says first and after",
             "does not say where the column goes",

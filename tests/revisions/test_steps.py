@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, CreateTable, Migration, RewriteTable
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.actions import (
     Action,
@@ -27,9 +27,19 @@ from cdc_sync.core.revisions.actions import (
 )
 from cdc_sync.core.revisions.actions import CreateTable as Create
 from cdc_sync.core.revisions.applied import Entry, Log, differences, from_json, to_json
-from cdc_sync.core.revisions.compile import Unfit, compiled
+from cdc_sync.core.revisions.compile import Compiled, Unfit, compiled
 from cdc_sync.core.revisions.revision import Revision
-from cdc_sync.core.revisions.steps import Held, commits, drift, is_fill, may_lose, next_entry, pending, undo_entry
+from cdc_sync.core.revisions.steps import (
+    Held,
+    commits,
+    drift,
+    is_fill,
+    may_lose,
+    needs_rows,
+    next_entry,
+    pending,
+    undo_entry,
+)
 from cdc_sync.core.schema.evolve import apply_all
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
@@ -87,7 +97,7 @@ def shape(schema: InternalSchema) -> list[tuple[str, DataType]]:
 def test_an_action_changes_the_columns(action: Action, names: str) -> None:
     before = schema_of(a=INT32, b=INT32, c=INT32)
 
-    after, changes = compiled((action,), before)
+    after, changes, _ = compiled((action,), before)
 
     assert [column.name for column in after.columns] == list(names)
     assert apply_all(before, changes) == after
@@ -98,9 +108,7 @@ def test_members_of_a_new_type_keep_the_ids_of_their_names() -> None:
     point = StructType(fields=(Field(id=7, name="x", type=INT32), Field(id=8, name="y", type=INT32)))
     wanted = StructType(fields=(Field(id=0, name="y", type=INT64), Field(id=0, name="z", type=INT32)))
 
-    after, _ = compiled((CastColumn(name="p", type=wanted),), schema_of(p=point))
-
-    found = after.columns[0].type
+    found = compiled((CastColumn(name="p", type=wanted),), schema_of(p=point)).schema.columns[0].type
     assert isinstance(found, StructType)
     assert [(member.id, member.name, member.type) for member in found.fields] == [(8, "y", INT64), (101, "z", INT32)]
 
@@ -116,6 +124,17 @@ def test_members_of_a_new_type_keep_the_ids_of_their_names() -> None:
         ((CastColumn(name="a", type=DATE),), 0, "casts 'a' from INT to DATE, between which there is no cast"),
         ((MoveColumn(name="a", place=Place(after="a")),), 0, "names column 'a'"),
         ((CREATE,), 0, "has a table already"),
+        (
+            (AddColumn(column=NewColumn(name="c", type=INT32), fill_sql="a + b"), DropColumn(name="b")),
+            0,
+            "fills from column 'b', which the revision drops; drop it in the next one",
+        ),
+        (
+            (AddColumn(column=NewColumn(name="c", type=INT32), fill_sql="a"), CastColumn(name="a", type=STRING)),
+            0,
+            "fills from a column whose type the revision changes",
+        ),
+        ((AddColumn(column=NewColumn(name="c", type=INT32), fill_sql="c + 1"),), 0, "reads column 'c'"),
         ((DropColumn(name="a"), Adopt()), 1, "has a table already"),
     ],
 )
@@ -130,7 +149,7 @@ def test_what_the_columns_do_not_allow_is_refused(actions: tuple[Action, ...], i
 def test_a_table_is_adopted_with_the_ids_that_it_has() -> None:
     found = schema_of(a=INT32, b=STRING)
 
-    assert compiled((Adopt(columns=(NewColumn(name="b", type=STRING),)),), None, found) == (found, ())
+    assert compiled((Adopt(columns=(NewColumn(name="b", type=STRING),)),), None, found) == Compiled(found)
     for action, there, said in (
         (Adopt(), None, "names a table that the lake does not have"),
         (Adopt(columns=(NewColumn(name="x", type=INT32),)), found, "expects a column 'x'; the table has a, b"),
@@ -173,6 +192,10 @@ class Lake:
                     assert made.columns == step.schema.columns
                 case RewriteTable():
                     self.filled |= {column.id for column in item.filled}
+                case Compute(values=values):
+                    there = {column.id for column in step.schema.columns}
+                    assert all(there >= expression.ids for _, expression in values)
+                    self.filled |= {id_ for id_, _ in values}
                 case Backfill(columns=columns):
                     self.filled |= {column.id for column in columns}
         self.held = Held(columns=step.schema, version=step.version, rows=step.rows)
@@ -208,6 +231,7 @@ def actions_for(schema: InternalSchema, chance: Random, number: int) -> Action:
         column=NewColumn(name=f"n{number}", type=INT32),
         place=chance.choice((Place(), Place(first=True), Place(after=name))),
         fill=fill,
+        fill_sql=None if fill or chance.random() < 0.5 else f"{name} || 'x'",
     )
     kind = chance.randrange(6)
     if kind == 0 and len(names) > 1:
@@ -223,14 +247,21 @@ def actions_for(schema: InternalSchema, chance: Random, number: int) -> Action:
 
 def chain(chance: Random) -> list[Revision]:
     revisions = [revision(CREATE, id_="0")]
-    schema, _ = compiled((CREATE,), None)
+    schema = compiled((CREATE,), None).schema
     for number in range(1, chance.randint(2, 7)):
-        actions = []
+        actions: list[Action] = []
+        revisions_end = schema
         for part in range(chance.randint(1, 3)):
             action = actions_for(schema, chance, number * 10 + part)
-            schema, _ = compiled((action,), schema)
+            try:
+                compiled((*actions, action), revisions_end)
+            except Unfit:
+                continue  # it takes away what an earlier one fills from
+            schema = compiled((action,), schema).schema
             actions.append(action)
-        revisions.append(revision(*actions, id_=str(number)))
+        revisions.append(
+            revision(*(actions or [CommentColumn(name=schema.columns[0].name, comment="")]), id_=str(number))
+        )
     return revisions
 
 
@@ -253,6 +284,7 @@ def test_a_chain_that_is_killed_anywhere_ends_as_one_that_is_not(seed: int) -> N
     last = calm.entries[-1].schema
     created = {column.id for column in calm.entries[0].schema.columns}
     due = {column.id for column in last.columns if column.initial is not None} - created
+    due |= {id_ for entry in calm.entries for id_, _ in entry.computed} & {column.id for column in last.columns}
     assert due <= broken.filled
     assert due <= calm.filled
     assert [from_json(to_json(entry), "x") for entry in calm.entries] == calm.entries
@@ -340,6 +372,7 @@ def test_each_way_takes_the_commits_that_it_needs() -> None:
     new = NewColumn(name="d", type=INT32)
     assert kinds(AddColumn(column=new)) == [["AlterTable"]]
     assert kinds(AddColumn(column=new, fill=5)) == [["AlterTable"], ["Backfill"], ["AlterTable"]]
+    assert kinds(AddColumn(column=new, fill_sql="a + 1")) == [["AlterTable"], ["Compute"], ["AlterTable"]]
     assert kinds(CastColumn(name="a", type=INT64)) == [["AlterTable"]]
     assert kinds(CastColumn(name="a", type=STRING)) == [["RewriteTable"]]
     filled = next_entry(revision(AddColumn(column=new, fill=5)), log, None)
@@ -361,6 +394,24 @@ def test_only_casts_that_may_lose_a_value_are_looked_at() -> None:
     assert looked_at(CastColumn(name="b", type=STRING)) == []
     assert looked_at(CastColumn(name="a", type=INT32, lost="null")) == []
     assert may_lose(next_entry(revision(CREATE), Log(table=T), None), Log(table=T)) == ()
+
+
+def test_what_rows_are_still_to_be_filled_from_is_kept_until_they_are() -> None:
+    new = AddColumn(column=NewColumn(name="d", type=INT32), fill_sql="a")
+    log = _applied(revision(CREATE, id_="1"))
+    entry = next_entry(revision(new, RenameColumn(old="a", new="e"), id_="2"), log, None)
+    log = Log(table=T, entries=(*log.entries, entry))
+
+    def waits(action: Action) -> bool:
+        return needs_rows(next_entry(revision(action), log, None))
+
+    assert [waits(action) for action in (DropColumn(name="e"), CastColumn(name="e", type=STRING))] == [True, True]
+    assert not waits(RenameColumn(old="e", new="f"))
+    later = next_entry(revision(RenameColumn(old="e", new="f"), id_="3"), log, None)
+    _, computed, _ = commits(later, log, 1, ICEBERG)
+    (step,) = computed.steps
+    assert isinstance(step, Compute)
+    assert [(id_, expression.sql(later.schema)) for id_, expression in step.values] == [(4, "(`f`)")]
 
 
 # What does not fit together.

@@ -29,7 +29,7 @@ from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.internal import Column
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, DecimalType
-from cdc_sync.errors import RefusedError
+from cdc_sync.errors import RefusedError, TargetError
 from cdc_sync.operations.migrate.migrator import Migrator
 from cdc_sync.storage.revision_logs import RevisionLogs
 from cdc_sync.targets.iceberg.target import IcebergTarget
@@ -245,6 +245,43 @@ def test_columns_first_and_rows_later(lake: Lake, target: Watched, tmp_path: Pat
     assert found.backfill().filled == ()
     assert {row[:2] for row in rows(lake)[1]} == {(1, Decimal("1.50")), (2, Decimal("1.50"))}
     assert found.up(fill=False).exit_code == 0
+
+
+def test_rows_are_computed_and_what_cannot_be_computed_is_no_null(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    _made_by_others(lake)
+
+    def added(sql: str) -> tuple[Action, ...]:
+        total = NewColumn(name="total", type=DecimalType(precision=4, scale=2))
+        return AddColumn(column=total, fill_sql=sql), RenameColumn(old="qty", new="quantity")
+
+    for sql, said in (
+        ("no_such_function(qty)", "cannot be computed: .*no_such_function"),
+        ("array(qty)", "cannot be computed: "),
+        ("current_catalog_of(qty)", "cannot be computed: "),
+    ):
+        with pytest.raises(RefusedError, match=f"the sql of total {said}"):
+            migrator(target, tmp_path, chain(lake.name, (Adopt(),), added(sql))).up()
+    assert rows(lake)[0][1] == "qty", "nothing was changed"
+    wrong = chain(lake.name, (Adopt(),), added("id * 100"))
+    with pytest.raises(TargetError, match="NUMERIC_VALUE_OUT_OF_RANGE"):
+        migrator(target, tmp_path, wrong).up()
+    assert rows(lake)[0][1:] == ["quantity", "note", "day", "lines", "total"]
+    migrator(target, tmp_path, wrong).down(lake.name)
+    assert rows(lake)[0][1:] == ["qty", "note", "day", "lines"]
+
+    found = migrator(
+        target, tmp_path, chain(lake.name, (Adopt(),), added("id * coalesce(lines[0].n, 2) * cast(qty as int)"))
+    )
+    assert found.plan().steps[0].statements == (
+        f"ALTER TABLE {lake.name} RENAME COLUMN qty TO quantity",
+        f"ALTER TABLE {lake.name} ADD COLUMN total DECIMAL(4, 2) AFTER lines",
+        f"UPDATE {lake.name} SET total = (`id` * coalesce(`lines`[0].n, 2) * cast(`quantity` as int)) "
+        "WHERE total IS NULL",
+    )
+    found.up()
+
+    assert {(row[0], row[-1]) for row in rows(lake)[1]} == {(1, Decimal("5.00")), (2, Decimal("28.00"))}
+    assert lake.session.conf.get("spark.sql.ansi.enabled") == "false"
 
 
 def test_a_table_of_a_pipeline_is_left_alone(lake: Lake, target: Watched, tmp_path: Path) -> None:

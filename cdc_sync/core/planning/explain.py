@@ -14,6 +14,7 @@ from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
+    Compute,
     CreateTable,
     JoinValues,
     Repartition,
@@ -40,7 +41,7 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.core.schema.identifiers import quoted
-from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import EMPTY_SCHEMA, InternalSchema
 from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
@@ -89,8 +90,8 @@ class ExplainedStep:
     """One commit.
 
     Attributes:
-        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
-            `Repartition`, `ChangeRegime`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
+        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `Compute`,
+            `JoinValues`, `Repartition`, `ChangeRegime`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -100,13 +101,17 @@ class ExplainedStep:
     statements: tuple[str, ...]
 
 
-def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
-    """Put one step in words."""
+def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPTY_SCHEMA) -> ExplainedStep:
+    """Put one step in words.
+
+    Args:
+        schema: whose columns a `Compute` is of; no other step needs it.
+    """
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
     cost: Cost = "metadata"
     match step:
-        case CreateTable(schema=schema, mode=mode):
-            columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in schema.columns]
+        case CreateTable(schema=made, mode=mode):
+            columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in made.columns]
             columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
             derived, divided = _divided(step)
             statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join((*columns, *derived))}){divided}"]
@@ -120,15 +125,21 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
             values = ", ".join(f"{_quoted(column.name)} = {literal_text(column.initial)}" for column in filled)
             unfilled = " AND ".join(f"{_quoted(column.name)} IS NULL" for column in filled)
             statements = [f"UPDATE {table} SET {values} WHERE {unfilled}"]
-        case JoinValues(schema=schema, into=into, joined=joined):
+        case Compute(values=computed):
             cost = "rewrite"
-            name = _quoted(schema.column(into).name)
-            others = ", ".join(_quoted(schema.column(id_).name) for id_ in joined)
+            names = {id_: _quoted(schema.column(id_).name) for id_, _ in computed}
+            values = ", ".join(f"{names[id_]} = {expression.sql(schema)}" for id_, expression in computed)
+            unfilled = " AND ".join(f"{name} IS NULL" for name in names.values())
+            statements = [f"UPDATE {table} SET {values} WHERE {unfilled}"]
+        case JoinValues(schema=before_join, into=into, joined=joined):
+            cost = "rewrite"
+            name = _quoted(before_join.column(into).name)
+            others = ", ".join(_quoted(before_join.column(id_).name) for id_ in joined)
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
         case Repartition(partitions="derived", after=after):
             cost = "rewrite" if step.rewrites else "metadata"
-            names = ", ".join(_quoted(derived_name(item, ANY_NAME)) for item in after.fields)
-            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, partitioned by ({names})>"] * step.rewrites
+            divided_by = ", ".join(_quoted(derived_name(item, ANY_NAME)) for item in after.fields)
+            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, partitioned by ({divided_by})>"] * step.rewrites
         case Repartition(before=before, after=after):
             clauses = (*_partition_fields("DROP", before, after), *_partition_fields("ADD", after, before))
             statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]

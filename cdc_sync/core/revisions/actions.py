@@ -50,11 +50,17 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddColumn:
-    """A new column; `fill` is what the rows that are there read in it, in canonical form."""
+    """A new column.
+
+    Attributes:
+        fill: what the rows that are there read in it, in canonical form.
+        fill_sql: an expression that says it, in place of `fill`.
+    """
 
     column: NewColumn
     place: Place = LAST
     fill: Default = None
+    fill_sql: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema import serde
 from cdc_sync.core.schema.changes import SchemaChange
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.errors import HistoryError
@@ -28,6 +29,7 @@ class Entry:
         changes: of the columns; empty for the first.
         schema: after them.
         partitioning: of a table that was created.
+        computed: by the ids of new columns, what the rows that were there get in them.
         casts_to_null: what has no place in a column's new type became NULL.
         created: the table was made by it.
     """
@@ -42,6 +44,7 @@ class Entry:
     undoes: bool = False
     created: bool = False
     partitioning: Partitioning | None = None
+    computed: tuple[tuple[int, Expression], ...] = ()
     casts_to_null: bool = False
 
 
@@ -121,6 +124,7 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "undoes": entry.undoes,
         "created": entry.created,
         "partition_by": None if entry.partitioning is None else str(entry.partitioning),
+        "computed": [[id_, list(expression.parts)] for id_, expression in entry.computed],
         "casts_to_null": entry.casts_to_null,
     }
 
@@ -144,6 +148,7 @@ def from_json(data: Mapping[str, Any], place: str) -> Entry:
             undoes=data["undoes"],
             created=data["created"],
             partitioning=None if divided is None else Partitioning.parse(_parts(divided)),
+            computed=tuple((id_, Expression(parts=tuple(parts))) for id_, parts in data["computed"]),
             casts_to_null=data["casts_to_null"],
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:

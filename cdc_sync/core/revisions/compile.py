@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from typing_extensions import assert_never
 
@@ -26,6 +27,7 @@ from cdc_sync.core.schema.casts import converts
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.derive import with_ids
 from cdc_sync.core.schema.evolve import apply, left_neighbour
+from cdc_sync.core.schema.expressions import Expression, parse_expression
 from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.types import Default
 from cdc_sync.errors import SchemaError
@@ -43,10 +45,22 @@ class Unfit(Exception):
         self.index = index
 
 
-def compiled(
-    actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None
-) -> tuple[InternalSchema, tuple[SchemaChange, ...]]:
-    """Return the schema that actions lead to, and the changes; of a table's first revision there are none.
+class Compiled(NamedTuple):
+    """What a revision makes of a table.
+
+    Attributes:
+        schema: behind it.
+        changes: that lead there; none in a table's first revision.
+        computed: by the ids of new columns, what the rows that are there get in them.
+    """
+
+    schema: InternalSchema
+    changes: tuple[SchemaChange, ...] = ()
+    computed: tuple[tuple[int, Expression], ...] = ()
+
+
+def compiled(actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None) -> Compiled:
+    """Work out what actions make of a table.
 
     Args:
         before: of the table, None if no revision was applied to it.
@@ -56,18 +70,39 @@ def compiled(
         Unfit: if an action names a column that is not there, or whose name is taken, or asks for what cannot be.
     """
     if before is None:
-        return _first(actions, found), ()
-    schema, made = before, []
+        return Compiled(_first(actions, found))
+    schema, made = before, list[SchemaChange]()
+    computed: dict[int, tuple[int, Expression]] = {}
     for index, action in enumerate(actions):
         if isinstance(action, (CreateTable, Adopt)):
             raise Unfit("has a table already, which an earlier revision made or adopted", index)
         try:
             change = _change(action, schema)
+            if isinstance(action, AddColumn) and action.fill_sql is not None:
+                computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, schema)
             schema = apply(schema, change)
         except SchemaError as error:
             raise Unfit(str(error), index) from None
         made.append(change)
-    return schema, tuple(made)
+    for index, expression in computed.values():
+        _check_stays(expression, made, index)
+    there = {column.id for column in schema.columns}
+    fills = tuple((id_, expression) for id_, (_, expression) in computed.items() if id_ in there)
+    return Compiled(schema, tuple(made), fills)
+
+
+def _check_stays(expression: Expression, made: Sequence[SchemaChange], index: int) -> None:
+    """Rows are filled behind all changes: what is read has to be there by then, as it was."""
+    for change in made:
+        match change:
+            case changes.DropColumn(column=column) if column.id in expression.ids:
+                raise Unfit(
+                    f"fills from column {column.name!r}, which the revision drops; drop it in the next one", index
+                )
+            case changes.UpdateColumnType(id=id_) if id_ in expression.ids:
+                raise Unfit("fills from a column whose type the revision changes; change it in another one", index)
+            case _:
+                pass
 
 
 def _first(actions: Sequence[Action], found: InternalSchema | None) -> InternalSchema:

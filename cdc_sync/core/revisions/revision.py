@@ -59,7 +59,7 @@ def _action_to_json(action: Action) -> dict[str, Any]:
             found |= {"columns": _columns(action.columns)}
         case AddColumn():
             place, column = asdict(action.place), _columns((action.column,))[0]
-            found |= {"column": column, "place": place, "fill": action.fill}
+            found |= {"column": column, "place": place, "fill": action.fill, "fill_sql": action.fill_sql}
         case CastColumn():
             found |= {"name": action.name, "type": serde.type_to_json(action.type), "lost": action.lost}
         case _:

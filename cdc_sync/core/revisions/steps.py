@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cdc_sync.core.migration.capabilities import Capabilities
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, migration
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, Migration, Step, migration
 from cdc_sync.core.revisions.actions import CastColumn, CreateTable
 from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.compile import compiled
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.casts import always_converts, casts_values, keeps_apart
-from cdc_sync.core.schema.changes import AddColumn, SchemaChange, UpdateColumnType
+from cdc_sync.core.schema.changes import AddColumn, DropColumn, SchemaChange, UpdateColumnType
 from cdc_sync.core.schema.diff import diff
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import DataType, IntegerType, ListType, MapType, StructType
 from cdc_sync.errors import RefusedError
@@ -55,7 +56,7 @@ def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
         Unfit: if the revision does not fit the columns.
     """
     found = None if held is None else held.columns
-    schema, changes = compiled(revision.actions, log.schema, found)
+    made = compiled(revision.actions, log.schema, found)
     first = revision.actions[0]
     return Entry(
         table=revision.table,
@@ -63,8 +64,9 @@ def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
         revision=revision.id,
         digest=revision.digest,
         text=revision.text,
-        changes=changes,
-        schema=schema,
+        changes=made.changes,
+        schema=made.schema,
+        computed=made.computed,
         created=isinstance(first, CreateTable),
         partitioning=first.partitioning if isinstance(first, CreateTable) else None,
         casts_to_null=any(isinstance(action, CastColumn) and action.lost == "null" for action in revision.actions),
@@ -98,6 +100,7 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         undoes=True,
         created=False,
         partitioning=None,
+        computed=(),
         casts_to_null=False,
     )
 
@@ -129,7 +132,9 @@ def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilit
     stamped = None if not before.entries else _At(len(before.entries), before.entries[-1].schema)
     complete = None if rows is None else _At(rows, before.entries[rows - 1].schema)
     whole = migration(stamped, complete, head, capabilities=capabilities, partitioning=entry.partitioning)
-    fill = tuple(step for step in whole.steps if isinstance(step, Backfill))
+    fill: tuple[Step, ...] = tuple(step for step in whole.steps if isinstance(step, Backfill))
+    if computed := _computed(entry, before, rows):
+        fill = (*fill, Compute(values=computed))
     other = tuple(step for step in whole.steps if not isinstance(step, Backfill))
     found = [replace(whole, rows=rows if fill else number, steps=other)] if other else []
     if fill:
@@ -139,9 +144,21 @@ def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilit
     return tuple(found)
 
 
+def _computed(entry: Entry, before: Log, rows: int | None) -> tuple[tuple[int, Expression], ...]:
+    """Return what is to be computed for rows that are complete up to an entry; in a new table there are none."""
+    there = {column.id for column in entry.schema.columns}
+    due = () if rows is None else (*before.entries[rows:], entry)
+    return tuple({id_: it for item in due for id_, it in item.computed if id_ in there}.items())
+
+
+def needs_rows(entry: Entry) -> bool:
+    """Whether an entry takes away, or writes anew, what rows may still have to be filled from."""
+    return any(isinstance(change, (DropColumn, UpdateColumnType)) for change in entry.changes)
+
+
 def is_fill(commit: Migration) -> bool:
     """Whether a commit is of the phase in which rows are filled."""
-    return any(isinstance(step, Backfill) for step in commit.steps)
+    return any(isinstance(step, (Backfill, Compute)) for step in commit.steps)
 
 
 def may_lose(entry: Entry, before: Log) -> tuple[tuple[Column, DataType], ...]:

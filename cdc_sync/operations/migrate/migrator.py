@@ -21,6 +21,7 @@ from cdc_sync.core.revisions.steps import (
     drift,
     is_fill,
     may_lose,
+    needs_rows,
     next_entry,
     pending,
     undo_entry,
@@ -113,8 +114,8 @@ class Migrator:
             entry = self._next(revision, log, held)
             rows = None if held is None else held.rows
             planned = self._planned(entry, log, revision.description)
-            if planned.way == "exchange" and not fill and rows != len(log.entries):
-                break  # rows are written anew when they are complete
+            if not fill and rows != len(log.entries) and needs_rows(entry):
+                break
             steps.append(planned)
             self._carry_out(entry, log, rows, fill=fill)
             get_logger().info("revision applied", table=str(entry.table), revision=entry.revision, way=planned.way)
@@ -141,8 +142,7 @@ class Migrator:
         step = self._planned(entry, log, newest.description)
         if dry_run:
             return MigrationPlan(name=self._name, steps=(step,))
-        self._fill(table)
-        self._carry_out(entry, log, log.entries[-1].number, fill=True)
+        self._carry_out(entry, log, held.rows, fill=True)
         get_logger().info("revision taken back", table=str(table), revision=entry.revision)
         return Migrated(name=self._name, steps=(step,))
 
@@ -236,6 +236,7 @@ class Migrator:
 
     def _carry_out(self, entry: Entry, log: Log, rows: int | None, *, fill: bool) -> None:
         self._refuse_lost(entry, log)
+        self._refuse_sql(entry)
         steps = commits(entry, log, rows, self._target.capabilities)
         self._guard()
         self._logs.begin(entry)
@@ -289,10 +290,24 @@ class Migrator:
                 "say lost: null to have NULL in their place"
             )
 
+    def _refuse_sql(self, entry: Entry) -> None:
+        """Have Spark look at what columns are computed from, before anything is changed.
+
+        Raises:
+            RefusedError: if it cannot be computed.
+        """
+        for id_, expression in entry.computed:
+            reason = self._target.why_not_computed(entry.schema, id_, expression)
+            if reason is not None:
+                name = entry.schema.column(id_).name
+                raise RefusedError(f"Cannot apply {entry.revision} to {entry.table}: the sql of {name} {reason}")
+
     def _planned(self, entry: Entry, log: Log, description: str) -> PlannedStep:
         number = len(log.entries) or None
         found = commits(entry, log, number, self._target.capabilities)
-        statements = [text for item in found for step in item.steps for text in explain(step, entry.table).statements]
+        named = held_schema(entry.schema, self._target.capabilities.columns)
+        steps = (explain(step, entry.table, named) for item in found for step in item.steps)
+        statements = [text for step in steps for text in step.statements]
         return PlannedStep(
             table=entry.table,
             revision=entry.revision,

@@ -26,6 +26,7 @@ from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Up
 from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
+    Compute,
     CreateTable,
     JoinValues,
     Migration,
@@ -38,13 +39,15 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.expressions import strict_casts, why_not_computed
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.common.backfill import backfill_statement
+from cdc_sync.targets.common.backfill import backfill_statement, compute_statement
 from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
@@ -130,6 +133,10 @@ class IcebergTarget:
         except Py4JJavaError as error:
             raise self._failure("read", name, error) from error
 
+    def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
+        """Have Spark look at the expression, over a table without rows."""
+        return why_not_computed(self._spark, held_schema(schema, ICEBERG.columns), id_, expression)
+
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
     ) -> None:
@@ -159,6 +166,9 @@ class IcebergTarget:
                 case Backfill():
                     with self._changing("back-fill", name, progress) as change:
                         change.run(backfill_statement(self._sql_name(name), step), progress)
+                case Compute():
+                    with self._changing("fill", name, progress) as change, strict_casts(self._spark):
+                        change.run(compute_statement(self._sql_name(name), step, migration.schema), progress)
                 case Repartition(after=after):
                     with self._changing("partition", name, progress) as change:
                         repartition(self._jvm, change.transaction, after, self._config.table_properties)

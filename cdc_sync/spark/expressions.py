@@ -1,0 +1,42 @@
+"""Expressions that people write, as Spark understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from cdc_sync.core.schema.expressions import Expression
+from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.spark.types import to_spark
+
+_ANSI = "spark.sql.ansi.enabled"
+
+
+@contextmanager
+def strict_casts(spark: SparkSession) -> Iterator[None]:
+    """Have what cannot be computed (a cast, an overflow, a division by zero) fail, and not become NULL."""
+    before = spark.conf.get(_ANSI)
+    spark.conf.set(_ANSI, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ANSI, str(before))
+
+
+def why_not_computed(spark: SparkSession, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
+    """Say why a column of a schema cannot be computed so, None if it can; the text continues "it "."""
+    columns = (F.lit(None).cast(to_spark(column.type)).alias(column.name) for column in schema.columns)
+    try:
+        with strict_casts(spark):
+            value = F.expr(expression.sql(schema)).cast(to_spark(schema.column(id_).type))
+            found: Any = spark.range(0).select(*columns).select(value)._jdf.queryExecution().analyzed()
+    except PySparkException as error:
+        return f"cannot be computed: {str(error).splitlines()[0]}"
+    if not found.deterministic():
+        return "may say something else each time; write the value out"
+    return None
