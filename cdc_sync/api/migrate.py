@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from cdc_sync.config.migrations import MigratorConfig, load_migrator, load_revisions
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import phrases
+from cdc_sync.core.revisions.actions import Adopt
 from cdc_sync.core.revisions.applied import Log
 from cdc_sync.core.revisions.compile import Unfit, compiled
 from cdc_sync.core.revisions.order import in_order
@@ -39,15 +40,14 @@ def check(folder: str | Path) -> Checked:
         ConfigError: for the first that is wrong; the others are with it.
     """
     config, revisions = load_migrator(folder), load_revisions(folder)
-    schemas: dict[TargetName, InternalSchema | None] = {}
+    schemas: dict[TargetName, InternalSchema] = {}
     for revision in in_order(revisions):
-        if revision.parents and schemas.get(revision.table) is None:
+        if isinstance(revision.actions[0], Adopt) or (revision.parents and revision.table not in schemas):
             continue  # of a table that is adopted only the lake knows the columns
         try:
             schemas[revision.table] = compiled(revision.actions, schemas.get(revision.table)).schema
         except Unfit as error:
-            if not (error.index == 0 and not revision.parents):
-                raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None
+            raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None
     return Checked(name=config.name, revisions=tuple(revision.id for revision in in_order(revisions)))
 
 

@@ -77,7 +77,7 @@ def test_the_whole_way(folder: Path, spark: Callable[[], None], capsys: pytest.C
     assert said[:3] == [
         "reports.sales gets v1.0.0/reports.sales/1_create: makes the table",
         "  what was sold, by day",
-        "  CREATE TABLE reports.sales (day DATE, article STRING, qty INT, remark STRING) PARTITIONED BY (month(day))",
+        "  CREATE TABLE reports.sales (day DATE, article STRING, qty INT, remark STRING) PARTITIONED BY (day)",
     ]
     assert run("status") == (0, ["reports.sales: no revision applied, 3 pending"])
     assert run("up", TABLE, "--yes") == (

@@ -233,6 +233,15 @@ def test_a_chain_that_does_not_fit_its_own_columns_is_refused_without_the_lake(f
     )
 
 
+def test_partitions_of_columns_that_are_not_there_are_refused_without_the_lake(folder: Path) -> None:
+    put(folder, "r1/s.t/a.yaml", "actions: [{create_table: {columns: [{name: a, type: int}], partition_by: [b]}}]")
+
+    with pytest.raises(
+        ConfigError, match=r"Cannot use actions\[0\]: it is partitioned by b, and there is no column 'b'"
+    ):
+        migrate.check(folder)
+
+
 def test_the_settings_are_checked_as_a_pipelines_are(folder: Path) -> None:
     (folder / "migrator.yaml").write_text("name: a/b\n")
     with pytest.raises(ConfigError, match="because a folder is named after it"):

@@ -146,6 +146,20 @@ def test_what_the_columns_do_not_allow_is_refused(actions: tuple[Action, ...], i
     assert found.value.index == index
 
 
+@pytest.mark.parametrize(
+    ("divided", "said"),
+    [
+        ("day(x)", "is partitioned by day(x), and there is no column 'x'"),
+        ("day(a)", "is partitioned by day(a), which a column of type INT cannot be"),
+    ],
+)
+def test_a_table_is_divided_by_columns_that_it_has(divided: str, said: str) -> None:
+    with pytest.raises(Unfit) as found:
+        compiled((replace(CREATE, partitioning=Partitioning.parse([divided])),), None)
+
+    assert str(found.value) == said
+
+
 def test_a_table_is_adopted_with_the_ids_that_it_has() -> None:
     found = schema_of(a=INT32, b=STRING)
 

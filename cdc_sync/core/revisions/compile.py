@@ -29,6 +29,8 @@ from cdc_sync.core.schema.derive import with_ids
 from cdc_sync.core.schema.evolve import apply, left_neighbour
 from cdc_sync.core.schema.expressions import Expression, parse_expression
 from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning, field_text
+from cdc_sync.core.schema.transforms import fits
 from cdc_sync.core.schema.types import Default
 from cdc_sync.errors import SchemaError
 
@@ -107,8 +109,10 @@ def _check_stays(expression: Expression, made: Sequence[SchemaChange], index: in
 
 def _first(actions: Sequence[Action], found: InternalSchema | None) -> InternalSchema:
     match actions[0]:
-        case CreateTable(columns=columns):
-            return _new_schema(columns)
+        case CreateTable(columns=columns, partitioning=partitioning):
+            schema = _new_schema(columns)
+            _check_divides(partitioning, schema)
+            return schema
         case Adopt(columns=wanted) if found is not None:
             _check_found(wanted, found)
             return found
@@ -124,6 +128,17 @@ def _new_schema(columns: Sequence[NewColumn]) -> InternalSchema:
         last = schema.columns[-1].id if schema.columns else None
         schema = apply(schema, changes.AddColumn(column=_column(column, schema), after=last))
     return schema
+
+
+def _check_divides(partitioning: Partitioning, schema: InternalSchema) -> None:
+    for item in partitioning.fields:
+        column = schema.find(item.column)
+        if column is None:
+            raise Unfit(f"is partitioned by {field_text(item)}, and there is no column {item.column!r}")
+        if not fits(item, column.type):
+            raise Unfit(
+                f"is partitioned by {field_text(item)}, which a column of type {type_text(column.type)} cannot be"
+            )
 
 
 def _check_found(wanted: Sequence[NewColumn], found: InternalSchema) -> None:
