@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
@@ -10,7 +11,7 @@ import typer
 from cdc_sync.api import migrate
 from cdc_sync.cli.guard import Style, ask, check_askable, guarded, style_of
 from cdc_sync.cli.options import AsJson, Verbose, Yes
-from cdc_sync.config.migrations import load_migrator
+from cdc_sync.config.migrations import load_migrator, revision_schema
 
 app = typer.Typer(name="migrate", help="Lake tables that no pipeline writes: change them by revisions, YAML files.")
 
@@ -30,6 +31,12 @@ def _run(style: Style, folder: str, work: Callable[[], Result]) -> Result:
 def check(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Look all files over, without the lake; names all mistakes."""
     _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.check(folder))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a revision's file, by which editors complete and check it."""
+    typer.echo(json.dumps(revision_schema(), indent=2))
 
 
 @app.command()

@@ -52,7 +52,8 @@ def _plan(value: MigrationPlan) -> Iterator[str]:
     for table in value.fills:
         yield f"{table}: rows are filled, which was left of the revisions before"
     for step in value.steps:
-        yield f"{_named(step)}: {_WAYS[step.way]}"
+        size = f" ({step.rewrites / 1e6:,.1f} MB)" if step.rewrites else ""
+        yield f"{_named(step)}: {_WAYS[step.way]}{size}"
         if step.description:
             yield f"  {step.description}"
         for statement in step.statements:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, NoReturn
 
-from pydantic import AfterValidator, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from cdc_sync.config.secrets import Secret, hide_plain, shown_unless_secret
@@ -148,7 +148,7 @@ def duration_text(value: timedelta) -> str:
     return f"{milliseconds}ms"
 
 
-Text = Annotated[str, PlainValidator(_text)]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
 """Text that is not empty."""
 
 SecretText = Annotated[str, PlainValidator(_secret_text)]
@@ -157,7 +157,11 @@ SecretText = Annotated[str, PlainValidator(_secret_text)]
 Property = Annotated[str, PlainValidator(_property)]
 """A value handed to other software as text; whole numbers, true and false may stand unquoted."""
 
-Scalar = Annotated[bool | int | float | str | None, PlainValidator(_scalar)]
+Scalar = Annotated[
+    bool | int | float | str | None,
+    PlainValidator(_scalar),
+    WithJsonSchema({"type": ["boolean", "number", "string", "null"]}),
+]
 """A column value as the operator wrote it."""
 
 Regex = Annotated[str, PlainValidator(_text), AfterValidator(_regex)]

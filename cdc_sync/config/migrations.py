@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from cdc_sync.config.document import Document, read
 from cdc_sync.config.fields import Location, Scalar, Text, problem
@@ -69,7 +69,13 @@ def _type(value: object) -> DataType:
         problem(str(error))
 
 
-Type = Annotated[DataType, PlainValidator(_type)]
+Type = Annotated[
+    DataType,
+    PlainValidator(_type),
+    WithJsonSchema(
+        {"type": "string", "examples": ["bigint", "decimal(18, 2)", "timestamptz", "array<struct<sku: string>>"]}
+    ),
+]
 
 
 class _Column(Section):
@@ -203,6 +209,8 @@ class _Comment(Section):
 
 
 class _Action(Section):
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
     create_table: _CreateTable | None = None
     adopt: _Adopt | None = None
     add_column: _AddColumn | None = None
@@ -326,3 +334,9 @@ def _revision(
         actions=tuple(item.action() for item in said.actions),
         irreversible=said.irreversible,
     )
+
+
+def revision_schema() -> dict[str, object]:
+    """Return the JSON Schema of a revision's file, by which editors complete and check it."""
+    found = RevisionFile.model_json_schema(ref_template="#/definitions/{model}")
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": found.pop("$defs"), **found}

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from cdc_sync.cli.app import main
 
@@ -38,6 +40,22 @@ def test_the_example_of_the_documentation_can_be_used(folder: Path, capsys: pyte
             "v1.1.0/reports.sales/2_quantity",
         ],
     }
+
+
+def test_the_schema_for_editors_is_the_one_that_is_checked_in(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["migrate", "schema"]) == 0
+    printed = capsys.readouterr().out
+    assert (ROOT / "conf/migrations/revision.schema.json").read_text() == printed
+    check = jsonschema.Draft7Validator(json.loads(printed))
+
+    for file in (ROOT / "conf/migrations").glob("*/*/*.yaml"):
+        check.validate(yaml.safe_load(file.read_text()))
+    for wrong in (
+        "revison: x\nactions: [{drop_column: {name: a}}]",
+        "actions: [{drop_column: {nme: a}}]",
+        "actions: [{}]",
+    ):
+        assert not check.is_valid(yaml.safe_load(wrong))
 
 
 @pytest.mark.parametrize(

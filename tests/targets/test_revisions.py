@@ -137,7 +137,8 @@ def test_a_table_that_others_made_is_adopted_and_changed_with_its_rows(
     assert rows(lake)[0] == ["id", "qty", "note", "day", "lines"], "a plan changes nothing"
     done = found.up()
 
-    assert done.steps == planned.steps
+    assert [step.statements for step in done.steps] == [step.statements for step in planned.steps]
+    assert [step.rewrites > 0 for step in planned.steps] == [False, True, True, False]
     day, price = "2024-01-0{}", Decimal("1.50")
     names, there = rows(lake)
     assert names == ["day", "id", "price", "quantity", "lines", "note"]
@@ -254,6 +255,10 @@ def test_rows_are_computed_and_what_cannot_be_computed_is_no_null(lake: Lake, ta
         total = NewColumn(name="total", type=DecimalType(precision=4, scale=2))
         return AddColumn(column=total, fill_sql=sql), RenameColumn(old="qty", new="quantity")
 
+    def found_by_plan(sql: str) -> str:
+        (problem,) = migrator(target, tmp_path, chain(lake.name, (Adopt(),), added(sql))).plan().problems
+        return problem
+
     for sql, said in (
         ("no_such_function(qty)", "cannot be computed: .*no_such_function"),
         ("array(qty)", "cannot be computed: "),
@@ -261,6 +266,7 @@ def test_rows_are_computed_and_what_cannot_be_computed_is_no_null(lake: Lake, ta
     ):
         with pytest.raises(RefusedError, match=f"the sql of total {said}"):
             migrator(target, tmp_path, chain(lake.name, (Adopt(),), added(sql))).up()
+        assert f"the sql of total {said.split(':')[0]}" in found_by_plan(sql)
     assert rows(lake)[0][1] == "qty", "nothing was changed"
     wrong = chain(lake.name, (Adopt(),), added("id * 100"))
     with pytest.raises(TargetError, match="NUMERIC_VALUE_OUT_OF_RANGE"):

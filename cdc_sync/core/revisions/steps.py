@@ -29,12 +29,14 @@ class Held:
         rows: the entry that its rows are complete for.
         columns: as its format shows them.
         fed: a pipeline writes it.
+        size: bytes of its files.
     """
 
     columns: InternalSchema
     version: int | None = None
     rows: int | None = None
     fed: bool = False
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,25 +74,23 @@ class Migrator:
         steps: list[PlannedStep] = []
         fills: list[TargetName] = []
         problems: list[str] = []
-        logs: dict[TargetName, Log] = {}
+        known: dict[TargetName, tuple[Log, Held | None]] = {}
         for revision in self._of(table):
             try:
-                log = logs.get(revision.table)
-                if log is None:
-                    log, held = self._checked(revision.table)
-                    if held is not None and held.version is not None and held.rows != held.version:
+                if revision.table not in known:
+                    known[revision.table] = self._checked(revision.table)
+                    if _is_left(known[revision.table][1]):
                         fills.append(revision.table)
-                else:
-                    held = None
-                if revision not in pending((revision,), log):
-                    logs[revision.table] = log
+                log, held = known[revision.table]
+                if not pending((revision,), log):
                     continue
-                entry = self._next(revision, log, held)
+                entry = self._next(revision, log, None if log.entries else held)
+                self._refuse_sql(entry)
             except CdcSyncError as error:
                 problems.append(str(error))
                 break
-            steps.append(self._planned(entry, log, revision.description))
-            logs[revision.table] = Log(table=log.table, entries=(*log.entries, entry))
+            steps.append(self._planned(entry, log, held, revision.description))
+            known[revision.table] = Log(table=log.table, entries=(*log.entries, entry)), held
         return MigrationPlan(name=self._name, steps=tuple(steps), fills=tuple(fills), problems=tuple(problems))
 
     def up(self, table: TargetName | None = None, *, fill: bool = True) -> Migrated:
@@ -113,7 +111,7 @@ class Migrator:
                 continue
             entry = self._next(revision, log, held)
             rows = None if held is None else held.rows
-            planned = self._planned(entry, log, revision.description)
+            planned = self._planned(entry, log, held, revision.description)
             if not fill and rows != len(log.entries) and needs_rows(entry):
                 break
             steps.append(planned)
@@ -139,7 +137,7 @@ class Migrator:
             raise RefusedError(f"Cannot take anything back of {table}: no revision is in effect")
         newest = files[log.in_effect[-1].revision]
         entry = undo_entry(log, newest)
-        step = self._planned(entry, log, newest.description)
+        step = self._planned(entry, log, held, newest.description)
         if dry_run:
             return MigrationPlan(name=self._name, steps=(step,))
         self._carry_out(entry, log, held.rows, fill=True)
@@ -162,7 +160,7 @@ class Migrator:
             number=held.version or 0 if held is not None else len(log.entries) if problem else 0,
             revision=done[-1].revision if done else None,
             pending=tuple(revision.id for revision in pending(self._revisions, log)),
-            fill=held is not None and held.rows != held.version,
+            fill=_is_left(held),
             problem=problem,
         )
 
@@ -221,6 +219,7 @@ class Migrator:
             version=state.version,
             rows=state.rows_version,
             fed=state.version is not None and state.rows_version is None,
+            size=state.size,
         )
 
     def _next(self, revision: Revision, log: Log, held: Held | None) -> Entry:
@@ -248,7 +247,7 @@ class Migrator:
     def _fill(self, table: TargetName) -> bool:
         """Do what is left of the table's newest entry; return whether anything was."""
         log, held = self._checked(table)
-        if held is None or held.version is None or held.rows == held.version:
+        if held is None or not _is_left(held):
             return False
         for step in commits(log.entries[-1], log, held.rows, self._target.capabilities):
             self._commit(table, step)
@@ -256,8 +255,7 @@ class Migrator:
         return True
 
     def _is_left(self, table: TargetName) -> bool:
-        held = self._held(table)
-        return held is not None and held.version is not None and held.rows != held.version
+        return _is_left(self._held(table))
 
     def _commit(self, table: TargetName, step: Migration) -> None:
         """Make one commit; where somebody else's came first, on what the table is then."""
@@ -302,21 +300,28 @@ class Migrator:
                 name = entry.schema.column(id_).name
                 raise RefusedError(f"Cannot apply {entry.revision} to {entry.table}: the sql of {name} {reason}")
 
-    def _planned(self, entry: Entry, log: Log, description: str) -> PlannedStep:
+    def _planned(self, entry: Entry, log: Log, held: Held | None, description: str) -> PlannedStep:
         number = len(log.entries) or None
         found = commits(entry, log, number, self._target.capabilities)
         named = held_schema(entry.schema, self._target.capabilities.columns)
         steps = (explain(step, entry.table, named) for item in found for step in item.steps)
         statements = [text for step in steps for text in step.statements]
+        way = _way(found, log)
         return PlannedStep(
             table=entry.table,
             revision=entry.revision,
             number=entry.number,
-            way=_way(found, log),
+            way=way,
+            rewrites=held.size if held is not None and way in ("fill", "exchange") else 0,
             statements=tuple(statements),
             description="" if description == "-" else description,
             undoes=entry.undoes,
         )
+
+
+def _is_left(held: Held | None) -> bool:
+    """Whether rows are left to be filled."""
+    return held is not None and held.version is not None and held.rows != held.version
 
 
 def _way(found: Sequence[Migration], log: Log) -> Way:

@@ -20,6 +20,7 @@ class PlannedStep:
     Attributes:
         number: what the table is stamped with then.
         way: how it is done.
+        rewrites: bytes of files that are read, and written anew.
         statements: SQL that would do the same; none where only a stamp is set.
     """
 
@@ -28,6 +29,7 @@ class PlannedStep:
     number: int
     way: Way
     statements: tuple[str, ...]
+    rewrites: int = 0
     description: str = ""
     undoes: bool = False
 
