@@ -9,7 +9,7 @@ from typing import TypeAlias
 from structlog import get_logger
 from typing_extensions import assert_never
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import AlterTable, Migration, RewriteTable
 from cdc_sync.core.migration.operator_requests import Unconverted, UnconvertedValue
 from cdc_sync.core.migration.routes import TargetName

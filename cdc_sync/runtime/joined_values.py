@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import JoinValues, Migration
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.typechange import rewrites

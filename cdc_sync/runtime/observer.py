@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cdc_sync.config.routes import route
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.names import held_target
 from cdc_sync.core.migration.routes import Route, TargetName
 from cdc_sync.core.model.offsets import Ends, OffsetRange

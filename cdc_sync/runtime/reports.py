@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.wording import Phrase, dropped_text, phrases
 from cdc_sync.core.model.dead_letters import DeadLetterCount
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId

@@ -13,7 +13,7 @@ from structlog import get_logger
 from cdc_sync.core.debezium.forms import KnownSchema
 from cdc_sync.core.debezium.unsent import may_be_in_doubt, unread_fields, unsigned_fields
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, types_at
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.doubts import Doubt, Kind, doubts_with

@@ -24,7 +24,7 @@ from obstore.exceptions import (
 from obstore.store import ObjectStore
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Former, Version
+from cdc_sync.core.history.version import Former, Version
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.schema import serde
 from cdc_sync.errors import HistoryError, TransientError, VersionExists

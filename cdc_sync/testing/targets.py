@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId

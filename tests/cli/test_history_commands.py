@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.core.schema.diff import diff

@@ -9,7 +9,7 @@ import pytest
 
 from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.proof import Behind, prove
 from cdc_sync.core.model.positions import SourcePosition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.audit import Joined, Split, audit
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.routes import Join

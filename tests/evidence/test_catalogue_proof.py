@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.catalogue import Attribute, CatalogueReading, Moment, Stamp
 from cdc_sync.core.lineage.catalogue_proof import Told, prove_by_readings, refuted
 from cdc_sync.core.lineage.kept import NOTHING_KEPT, Kept

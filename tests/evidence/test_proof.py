@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token, structures_behind
 from cdc_sync.core.lineage.proof import Behind, created_at, is_interrupted, prove, was_made_anew
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId

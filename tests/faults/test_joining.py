@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from cdc_sync.api import commands, requests
 from cdc_sync.core.history.joined import joined_columns
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.migration import JoinValues, migration
 from cdc_sync.core.migration.routes import Join

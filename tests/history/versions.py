@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.positions import KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.schema.alignment import Evidence
 from cdc_sync.core.schema.changes import AddColumn, RenameColumn, SchemaChange

@@ -14,7 +14,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, RewriteTable
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.migration.target_state import TargetState

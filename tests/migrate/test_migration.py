@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.capabilities import HUDI_ON_READ, ICEBERG
 from cdc_sync.core.migration.migration import AlterTable, Backfill, CreateTable, RewriteTable, migration, stages
 from cdc_sync.core.schema.changes import AddColumn, RenameColumn

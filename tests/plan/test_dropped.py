@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, LoggedColumn, Structure, Token
 from cdc_sync.core.lineage.drops import first_drop
 from cdc_sync.core.migration.capabilities import ICEBERG

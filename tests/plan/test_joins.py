@@ -8,7 +8,7 @@ import pytest
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import Joined, as_joined, joined_columns, staying_id
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.history.warned import warnings_of
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.migration import AlterTable, JoinValues, migration

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.messages import MessageLog, logical_message
 from cdc_sync.core.lineage.renames import renames

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Dropped, Version
+from cdc_sync.core.history.version import Dropped, Version
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition, TableId
 from cdc_sync.core.model.progress import Progress

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.capabilities import HUDI, PARQUET
 from cdc_sync.core.migration.operator_requests import Unconverted
 from cdc_sync.core.migration.target_state import TargetState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.schema.evolve import apply_all

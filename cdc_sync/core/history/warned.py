@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.schema.alignment import IGNORED, KEPT, SIDE_COLUMN, UNPROVEN, Evidence
 from cdc_sync.core.schema.internal import InternalSchema
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import as_joined
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, Structure, Token, Unlogged
 from cdc_sync.core.lineage.proof import known_tokens, tokens_at
 from cdc_sync.core.model.positions import SourcePosition

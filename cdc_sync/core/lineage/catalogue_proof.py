@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.catalogue import Moment
 from cdc_sync.core.lineage.column_log import Token
 from cdc_sync.core.lineage.kept import Kept

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.column_log import ColumnLog, Structure, Token
 from cdc_sync.core.model.positions import SourcePosition, TableId
 from cdc_sync.core.schema.alignment import Proof

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import Joined, staying_id
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.capabilities import ICEBERG, Capabilities, Partitions, SchemaEvolution
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.typechange import rewrites

@@ -9,7 +9,7 @@ from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.debezium.wire import EventSchema
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import as_joined
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.routes import Route
 from cdc_sync.core.model.positions import SourcePosition
 from cdc_sync.core.schema.projection import Constant, FromColumn, Projection, Untold, project

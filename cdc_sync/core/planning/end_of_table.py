@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Dropped, Version
+from cdc_sync.core.history.version import Dropped, Version
 from cdc_sync.core.lineage.drops import ToldDrop
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import dropped_text

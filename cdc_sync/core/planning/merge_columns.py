@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import joined_columns
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.capabilities import Capabilities, can_change_in_place
 from cdc_sync.core.migration.routes import Join
 from cdc_sync.core.migration.wording import type_text

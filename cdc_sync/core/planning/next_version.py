@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.catalogue import Moment
 from cdc_sync.core.lineage.catalogue_proof import Told, prove_by_readings
 from cdc_sync.core.lineage.column_log import ColumnLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.core.debezium.wire import EventSchema
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.incarnations import Began
 from cdc_sync.core.model.positions import Commit, KafkaPosition, SourcePosition, TableId
 from cdc_sync.core.planning.stops import Refused

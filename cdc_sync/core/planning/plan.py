@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from cdc_sync.core.debezium.conversions import observed
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.history.warned import WARNED, warning_of
 from cdc_sync.core.lineage.column_log import ColumnLog
 from cdc_sync.core.lineage.continuity import Compared

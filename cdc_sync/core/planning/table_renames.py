@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Former, Version
+from cdc_sync.core.history.version import Former, Version
 from cdc_sync.core.lineage.renames import ToldRename
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.model.positions import SourcePosition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.planning.limits import too_large_to_rewrite
 from cdc_sync.core.planning.observation import Refusal, TablePlan, Waiting

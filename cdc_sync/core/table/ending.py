@@ -9,7 +9,7 @@ from, and stamped with that at last.
 from __future__ import annotations
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.codes import Code
 from cdc_sync.core.planning.stops import Pause, Refused
 from cdc_sync.core.planning.table_renames import arrival_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.altered import Altered, altered, undoing
 from cdc_sync.core.migration.migration import ChangeRegime, Migration
 from cdc_sync.core.migration.modes import mode_remedy

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cdc_sync.core.history.history import History
 from cdc_sync.core.history.joined import joined_columns
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import Migration, migration, stages
 from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.model.codes import Code

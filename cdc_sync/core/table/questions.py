@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.operator_requests import Hold, RegimeAsked, Rollback, SnapshotReset
 from cdc_sync.core.migration.routes import Decision, Join

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cdc_sync.core.debezium.position import Source
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.history.warned import warnings_of
 from cdc_sync.core.migration.altered import HeldColumns
 from cdc_sync.core.migration.modes import Mode

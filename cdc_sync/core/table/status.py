@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.lineage.coverage import Coverage
 from cdc_sync.core.migration.wording import dropped_text
 from cdc_sync.core.model.codes import Code

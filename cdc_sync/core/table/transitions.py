@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.migration.migration import Migration
 from cdc_sync.core.migration.operator_requests import RegimeAsked, Rollback
 from cdc_sync.core.migration.routes import Join, TargetName

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cdc_sync.core.history.history import History
-from cdc_sync.core.history.revision import Version
+from cdc_sync.core.history.version import Version
 from cdc_sync.core.model.offsets import OffsetRange
 from cdc_sync.core.model.positions import KafkaPosition
 from cdc_sync.core.model.progress import Truncated
