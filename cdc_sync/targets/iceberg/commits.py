@@ -60,3 +60,9 @@ def _by_name(jvm: Any, schema: Any) -> dict[str, Part]:
 def fields_of(jvm: Any, schema: Any) -> list[Any]:
     """Return a schema's columns as its JSON has them: one call, where asking each for its parts takes dozens."""
     return list(json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"])
+
+
+def row_count(summary: Any) -> int:
+    """Return how many rows there are: a changed or deleted one stays in its file, and a position delete says so."""
+    records, deleted = (int(summary.get(f"total-{name}") or 0) for name in ("records", "position-deletes"))
+    return max(records - deleted, 0)

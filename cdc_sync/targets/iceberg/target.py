@@ -67,7 +67,7 @@ from cdc_sync.targets.common.shared_rows import change_rows_statement, held_rows
 from cdc_sync.targets.iceberg import maintenance as iceberg_upkeep
 from cdc_sync.targets.iceberg.adopted import tracked
 from cdc_sync.targets.iceberg.change import Change
-from cdc_sync.targets.iceberg.commits import field_ids, fields_of, lineage, past_columns
+from cdc_sync.targets.iceberg.commits import field_ids, fields_of, lineage, past_columns, row_count
 from cdc_sync.targets.iceberg.creation import create_table
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
@@ -110,7 +110,7 @@ class IcebergTarget:
             version=int(stamp) if stamp is not None else None,
             progress=progress_of(name, lineage(table)) if stamp is not None else None,
             mode=_mode(table),
-            rows=_rows(summary),
+            rows=row_count(summary),
             size=int(summary.get("total-files-size") or 0),
             kept=kept_version(table),
             partitioning=partitioning_of(table),
@@ -399,9 +399,3 @@ def _mode(table: Any) -> Mode:
 
 def _named(label: str, text: str) -> Column:
     return kept(("renamed", label, text), lambda: F.col(label).alias(text))
-
-
-def _rows(summary: Any) -> int:
-    """Return how many rows there are: a changed or deleted one stays in its file, and a position delete says so."""
-    records, deleted = (int(summary.get(f"total-{name}") or 0) for name in ("records", "position-deletes"))
-    return max(records - deleted, 0)
