@@ -21,6 +21,12 @@ def stamps(migration: Migration) -> dict[str, str]:
     return {VERSION_PROPERTY: str(migration.version), **union, **rows}
 
 
+def rows_version(properties: Mapping[str, str]) -> int | None:
+    """Return the version that the rows of a table are complete for, None where a marker says it; Java's maps will do."""
+    said = properties.get(ROWS_PROPERTY)
+    return None if said is None else int(said)
+
+
 def is_stamped(properties: Mapping[str, str], migration: Migration) -> bool:
     """Whether a table is where a migration leads to; Java's maps will do."""
     named = (VERSION_PROPERTY,) if migration.rows is None else (VERSION_PROPERTY, ROWS_PROPERTY)

@@ -52,7 +52,7 @@ from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, 
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.partition_values import Division
 from cdc_sync.targets.common.past_members import Part, as_now, delta_part
-from cdc_sync.targets.common.properties import PARTITION_PROPERTY, ROWS_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY
+from cdc_sync.targets.common.properties import PARTITION_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, rows_version
 from cdc_sync.targets.common.shared_rows import change_rows_statement, held_rows, remove_rows_statement
 from cdc_sync.targets.delta import maintenance as delta_upkeep
 from cdc_sync.targets.delta.fields import COLUMN_ID, PHYSICAL_NAME, delta_type
@@ -99,7 +99,7 @@ class DeltaTarget:
             partitioning=layout.partitioning,
             partition_by=properties.get(PARTITION_PROPERTY),
             union=properties.get(UNION_PROPERTY),
-            rows_version=None if (rows := properties.get(ROWS_PROPERTY)) is None else int(rows),
+            rows_version=rows_version(properties),
             columns=HeldColumns(
                 identity=f"{table.identity(snapshot)} {properties.get(PARTITION_PROPERTY)}",
                 version=int(stamp or 0),

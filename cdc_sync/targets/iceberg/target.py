@@ -56,10 +56,10 @@ from cdc_sync.targets.common.merge_columns import join_columns_statement, join_s
 from cdc_sync.targets.common.properties import (
     MODE_PROPERTY,
     PARTITION_PROPERTY,
-    ROWS_PROPERTY,
     UNION_PROPERTY,
     VERSION_PROPERTY,
     is_stamped,
+    rows_version,
     stamps,
 )
 from cdc_sync.targets.common.rewritten_rows import converted_rows
@@ -116,7 +116,7 @@ class IcebergTarget:
             partitioning=partitioning_of(table),
             partition_by=table.properties().get(PARTITION_PROPERTY),
             union=table.properties().get(UNION_PROPERTY),
-            rows_version=None if (rows := table.properties().get(ROWS_PROPERTY)) is None else int(rows),
+            rows_version=rows_version(table.properties()),
             columns=HeldColumns(
                 identity=f"{table.uuid()} {table.properties().get(PARTITION_PROPERTY)}",
                 version=int(stamp or 0),
@@ -126,12 +126,9 @@ class IcebergTarget:
 
     def columns(self, name: TargetName) -> InternalSchema:
         """Read the schema, whoever made it; what stays only because a partition spec needs it is none of it."""
-        try:
-            table = self._load(name)
-            left, last = left_columns(table), table.operations().current().lastColumnId()
-            return tracked([field for field in fields_of(self._jvm, table.schema()) if field["name"] not in left], last)
-        except Py4JJavaError as error:
-            raise self._failure("read", name, error) from error
+        table = self._load(name)
+        left, last = left_columns(table), table.operations().current().lastColumnId()
+        return tracked([field for field in fields_of(self._jvm, table.schema()) if field["name"] not in left], last)
 
     def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
         """Have Spark look at the expression, over a table without rows."""
