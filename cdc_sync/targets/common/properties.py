@@ -22,7 +22,7 @@ def stamps(migration: Migration) -> dict[str, str]:
 
 
 def rows_version(properties: Mapping[str, str]) -> int | None:
-    """Return the version that the rows of a table are complete for, None where a marker says it; Java's maps will do."""
+    """Return the version that the rows of a table are complete for, None where a marker says it."""
     said = properties.get(ROWS_PROPERTY)
     return None if said is None else int(said)
 
