@@ -92,6 +92,7 @@ def test_the_whole_way(folder: Path, spark: Callable[[], None], capsys: pytest.C
 
     code, said = run("plan")
     assert code == 2
+    assert not (folder.parent / "state").exists(), "a plan writes nothing down"
     assert said[:3] == [
         "reports.sales gets v1.0.0/reports.sales/1_create: makes the table",
         "  what was sold, by day",
@@ -107,6 +108,8 @@ def test_the_whole_way(folder: Path, spark: Callable[[], None], capsys: pytest.C
         ],
     )
     assert run("plan") == (0, ["Nothing is to be done: every revision is applied."])
+    code, said = run("plan", "--json")
+    assert json.loads("\n".join(said)) == {"name": "reports", "steps": [], "fills": [], "problems": []}
     assert run("up", "--yes") == (0, ["Nothing was to be done."])
     assert run("down", TABLE, "--yes") == (0, ["reports.sales takes back v1.1.0/reports.sales/2_quantity: done"])
     assert run("status") == (0, ["reports.sales: at v1.1.0/reports.sales/1_price, 1 pending"])

@@ -33,14 +33,14 @@ def opened(
         LeaseHeld: if another process has the lease.
     """
     if not exclusive:
-        with _migrator(config, revisions, lambda: None) as migrator:
+        with _migrator(config, revisions, RevisionLogs(config.root), lambda: None) as migrator:
             yield migrator
         return
     lease = JobLease(Leases(config.root, create=True), stop, process=this_process(), clock=since_boot)
     end: End = "failed"
     try:
         lease.take()
-        with _migrator(config, revisions, lease.guard) as migrator:
+        with _migrator(config, revisions, RevisionLogs(config.root, create=True), lease.guard) as migrator:
             yield migrator
         end = "stopped"
     finally:
@@ -48,7 +48,9 @@ def opened(
 
 
 @contextmanager
-def _migrator(config: MigratorConfig, revisions: Sequence[Revision], guard: Callable[[], None]) -> Iterator[Migrator]:
+def _migrator(
+    config: MigratorConfig, revisions: Sequence[Revision], logs: RevisionLogs, guard: Callable[[], None]
+) -> Iterator[Migrator]:
     spark = build_session(config)
     try:
         target = open_target(config.target, spark)
@@ -56,6 +58,6 @@ def _migrator(config: MigratorConfig, revisions: Sequence[Revision], guard: Call
             raise RefusedError(
                 f"Cannot apply revisions to tables of format {config.target.format}: only iceberg's are, so far"
             )
-        yield Migrator(config.name, revisions, target, RevisionLogs(config.root, create=True), guard=guard)
+        yield Migrator(config.name, revisions, target, logs, guard=guard)
     finally:
         spark.stop()
