@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from cdc_sync.config.migrations import MigratorConfig, load_migrator, load_revisions
+from cdc_sync.config.migrations import load_migrator, load_revisions
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import phrases
 from cdc_sync.core.revisions.actions import Adopt
 from cdc_sync.core.revisions.applied import Log
 from cdc_sync.core.revisions.compile import Unfit, compiled
 from cdc_sync.core.revisions.order import in_order
-from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.errors import ConfigError, LeaseHeld, RefusedError
 from cdc_sync.operations.migrate.report import (
     Checked,
@@ -132,9 +131,9 @@ def _named(table: str | None) -> TargetName | None:
 @contextmanager
 def _opened(folder: str | Path, *, exclusive: bool) -> Iterator[Migrator]:
     """Open a lake to apply revisions to its tables; `exclusive` is one process at a time."""
-    config: MigratorConfig = load_migrator(folder)
-    revisions: tuple[Revision, ...] = load_revisions(folder)
     from cdc_sync.operations.migrate.session import opened
+
+    config, revisions = load_migrator(folder), load_revisions(folder)
 
     try:
         with opened(config, revisions, exclusive=exclusive, stop=threading.Event()) as migrator:

@@ -300,8 +300,10 @@ def load_revisions(path: str | Path) -> tuple[Revision, ...]:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    files = [file for kind in ("*.yaml", "*.yml") for file in root.rglob(kind) if file.name != SETTINGS]
-    yield from sorted(files, key=lambda file: [_natural(part) for part in file.relative_to(root).parts])
+    found = (file for kind in ("*.yaml", "*.yml") for file in root.rglob(kind) if file.name != SETTINGS)
+    files = {file: file.relative_to(root).parts for file in found}
+    shown = (file for file, parts in files.items() if not any(part.startswith(".") for part in parts))
+    yield from sorted(shown, key=lambda file: [_natural(part) for part in files[file]])
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
@@ -324,7 +326,7 @@ def _revision(
     before = newest.get(table)
     parents = said.parents if said.parents is not None else () if before is None else (before,)
     return Revision(
-        id=said.revision or f"{parts[0]}/{table}/{file.stem}",
+        id=said.revision or f"{parts[0]}/{parts[1]}/{file.stem}",
         table=table,
         parents=parents,
         depends_on=said.depends_on,

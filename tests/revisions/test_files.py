@@ -46,6 +46,7 @@ def test_the_plain_form_is_ordered_by_release_and_file_name(folder: Path) -> Non
         "actions: [{add_column: {name: b, type: 'decimal(5, 2)', after: id, comment: price, fill: {value: 1}}}]",
     )
     put(folder, "v1.9.0/migrate.a%2Eb/1.yaml", CREATE)
+    put(folder, ".git/anything.yaml", "- none of ours")
 
     found = load_revisions(folder)
 
