@@ -37,7 +37,6 @@ class MigratorConfig(Section):
     state: Location = "./state"
     target: Target = Field(default_factory=Target)
     spark: Spark = Spark()
-    limits: Limits = Limits()
 
     @model_validator(mode="after")
     def _name_is_a_folder_name(self) -> MigratorConfig:
@@ -48,6 +47,11 @@ class MigratorConfig(Section):
     def pipeline(self) -> Pipeline:
         """The same as a pipeline has it: a name, and a folder of that name."""
         return Pipeline(name=self.name, state=self.state)
+
+    @property
+    def limits(self) -> Limits:
+        """No record is read; what Avro's reader of manifests may take is as for a pipeline."""
+        return Limits()
 
     @property
     def secrets(self) -> frozenset[Secret]:
