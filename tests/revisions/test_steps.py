@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -408,6 +409,20 @@ def test_only_casts_that_may_lose_a_value_are_looked_at() -> None:
     assert looked_at(CastColumn(name="b", type=STRING)) == []
     assert looked_at(CastColumn(name="a", type=INT32, lost="null")) == []
     assert may_lose(next_entry(revision(CREATE), Log(table=T), None), Log(table=T)) == ()
+
+
+@pytest.mark.parametrize(("lost", "refuses"), [("refuse", True), ("null", False)])
+def test_rows_are_written_anew_without_a_loss_unless_the_revision_says_so(
+    lost: Literal["refuse", "null"], refuses: bool
+) -> None:
+    log = _applied(revision(Adopt(), id_="1"), found=schema_of(a=STRING))
+    entry = next_entry(revision(CastColumn(name="a", type=INT32, lost=lost)), log, None)
+
+    (commit,) = commits(entry, log, 1, ICEBERG)
+
+    (step,) = commit.steps
+    assert isinstance(step, RewriteTable)
+    assert step.refuses_lost is refuses
 
 
 def test_what_rows_are_still_to_be_filled_from_is_kept_until_they_are() -> None:

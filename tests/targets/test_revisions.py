@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -229,6 +229,29 @@ def test_rows_that_others_write_meanwhile_are_converted_too(lake: Lake, target: 
     assert found.down(lake.name).exit_code == 0
     assert {row[1] for row in rows(lake)[1]} == {5, 9}
     assert found.plan().exit_code == 2
+
+
+@pytest.mark.parametrize("lost", ["refuse", "null"])
+def test_a_value_that_comes_behind_the_look_at_all_values_is_not_lost(
+    lake: Lake, target: Watched, tmp_path: Path, lost: Literal["refuse", "null"]
+) -> None:
+    _made_by_others(lake)
+    real = target.migrate
+
+    def behind_the_look(name: TargetName, step: Migration, progress: Progress, said: Any = None) -> None:
+        if step.version == 2:
+            lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (3, 'x', NULL, DATE'2024-01-03', NULL)")
+        real(name, step, progress, said)
+
+    target.migrate = behind_the_look  # type: ignore[assignment,method-assign]
+    found = migrator(target, tmp_path, chain(lake.name, (Adopt(),), (CastColumn(name="qty", type=INT32, lost=lost),)))
+    if lost == "null":
+        found.up()
+        assert {row[:2] for row in rows(lake)[1]} == {(1, 5), (2, 7), (3, None)}
+        return
+    with pytest.raises(TargetError, match="a value of qty has no place in its new type"):
+        found.up()
+    assert {row[:2] for row in rows(lake)[1]} == {(1, "5"), (2, "7"), (3, "x")}
 
 
 def test_columns_first_and_rows_later(lake: Lake, target: Watched, tmp_path: Path) -> None:

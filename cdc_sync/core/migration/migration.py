@@ -79,12 +79,15 @@ class RewriteTable:
         before: the columns it has before.
         steps: as in `AlterTable`.
         filled: new columns whose initial value the rows get on the way.
+        refuses_lost: it fails at a value that has no place in its column's new type; else that is NULL, and whoever
+            makes the step has kept such values before.
     """
 
     version: int
     before: InternalSchema
     steps: tuple[tuple[InternalSchema, SchemaChange], ...]
     filled: tuple[Column, ...]
+    refuses_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cdc_sync.core.migration.capabilities import Capabilities
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, Migration, Step, migration
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, Migration, RewriteTable, Step, migration
 from cdc_sync.core.revisions.actions import CastColumn, CreateTable
 from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.compile import compiled
@@ -137,13 +137,18 @@ def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilit
     fill: tuple[Step, ...] = tuple(step for step in whole.steps if isinstance(step, Backfill))
     if computed := _computed(entry, before, rows):
         fill = (*fill, Compute(values=computed))
-    other = tuple(step for step in whole.steps if not isinstance(step, Backfill))
+    other = tuple(_strict(step, entry) for step in whole.steps if not isinstance(step, Backfill))
     found = [replace(whole, rows=rows if fill else number, steps=other)] if other else []
     if fill:
         found.append(replace(whole, rows=rows, steps=fill))
     if fill or (not other and rows != number):
         found.append(replace(whole, rows=number, steps=(AlterTable(steps=()),)))
     return tuple(found)
+
+
+def _strict(step: Step, entry: Entry) -> Step:
+    """Return a step that loses no value, unless the revision says so: others may write one behind any look at them."""
+    return replace(step, refuses_lost=not entry.casts_to_null) if isinstance(step, RewriteTable) else step
 
 
 def _computed(entry: Entry, before: Log, rows: int | None) -> tuple[tuple[int, Expression], ...]:
