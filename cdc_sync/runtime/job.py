@@ -62,6 +62,7 @@ class SyncJob:
         self._batch_ended: float | None = None
         self._ends: dict[tuple[str, int], int] = {}
         self._running: dict[str, Future[None]] = {}
+        self._late: set[str] = set()
         """Topics that take longer than their turn; the others go on without them."""
         self._passed_over: set[str] = set()
         """Topics that had no turn in a batch, for they still ran."""
@@ -156,8 +157,9 @@ class SyncJob:
         done, _ = wait(self._running.values(), timeout=seconds)
         late = {topic for topic, outcome in self._running.items() if outcome not in done}
         ended = [self._running.pop(topic) for topic in sorted(self._running.keys() - late)]
-        for topic in sorted(late):
+        for topic in sorted(late - self._late):
             get_logger().info("topic takes longer than its turn, the others go on", topic=topic)
+        self._late = late
         for outcome in ended:
             outcome.result()
 
