@@ -118,6 +118,12 @@ def _column_regex(value: str) -> str:
     return value
 
 
+def _folder_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", value):
+        problem("must be letters, digits, '.', '_' and '-', because a folder is named after it")
+    return value
+
+
 def _location(value: str) -> str:
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", value):
         return value
@@ -169,6 +175,9 @@ Regex = Annotated[str, PlainValidator(_text), AfterValidator(_regex)]
 
 ColumnRegex = Annotated[str, PlainValidator(_text), AfterValidator(_column_regex)]
 """A regular expression that means the same in Java, as far as Python can tell: no sets inside sets, only ASCII."""
+
+FolderName = Annotated[str, PlainValidator(_text), AfterValidator(_folder_name)]
+"""A name that a folder is called by."""
 
 Location = Annotated[str, PlainValidator(_text), AfterValidator(_location)]
 """A folder, made absolute, or a URL, left alone."""

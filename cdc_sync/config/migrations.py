@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from cdc_sync.config.document import Document, read
-from cdc_sync.config.fields import Location, Scalar, Text, problem
+from cdc_sync.config.fields import FolderName, Location, Scalar, Text, problem
 from cdc_sync.config.load import checked, parse_as, text_of, together
 from cdc_sync.config.models import Limits, Pipeline, Spark, secrets_in
 from cdc_sync.config.secrets import Secret
@@ -33,15 +33,10 @@ SETTINGS = "migrator.yaml"
 class MigratorConfig(Section):
     """What `migrator.yaml` says: where the tables are, and where it is written down what was done to them."""
 
-    name: Text
+    name: FolderName
     state: Location = "./state"
     target: Target = Field(default_factory=Target)
     spark: Spark = Spark()
-
-    @model_validator(mode="after")
-    def _name_is_a_folder_name(self) -> MigratorConfig:
-        self.pipeline  # noqa: B018  # it refuses what is none
-        return self
 
     @property
     def pipeline(self) -> Pipeline:
@@ -336,7 +331,7 @@ def _revision(
         depends_on=said.depends_on,
         release=parts[0],
         file=str(file),
-        description=said.description,
+        description="" if said.description == "-" else said.description,
         actions=tuple(item.action() for item in said.actions),
         irreversible=said.irreversible,
     )

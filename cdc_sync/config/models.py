@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, model_validator
 
-from cdc_sync.config.fields import Duration, Location, Properties, Text, problem
+from cdc_sync.config.fields import Duration, FolderName, Location, Properties, Text, problem
 from cdc_sync.config.formats import BUILT_IN, format_of
 from cdc_sync.config.rules import check_rules, evolution_of, policy_of, readers_of
 from cdc_sync.config.secrets import Secret
@@ -27,14 +26,8 @@ from cdc_sync.core.model.dead_letters import Payload
 class Pipeline(Section):
     """Who the pipeline is and where it keeps what it must not forget."""
 
-    name: Text
+    name: FolderName
     state: Location = "./state"
-
-    @model_validator(mode="after")
-    def _name_is_a_folder_name(self) -> Pipeline:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", self.name):
-            problem("must be letters, digits, '.', '_' and '-', because a folder is named after it", "name")
-        return self
 
     @property
     def root(self) -> str:

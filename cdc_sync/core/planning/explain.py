@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -122,15 +122,11 @@ def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPT
             statements = _altered(table, steps)
         case Backfill(columns=filled):
             cost = "rewrite"
-            values = ", ".join(f"{_quoted(column.name)} = {literal_text(column.initial)}" for column in filled)
-            unfilled = " AND ".join(f"{_quoted(column.name)} IS NULL" for column in filled)
-            statements = [f"UPDATE {table} SET {values} WHERE {unfilled}"]
+            statements = [_fill(table, {_quoted(column.name): literal_text(column.initial) for column in filled})]
         case Compute(values=computed):
             cost = "rewrite"
-            names = {id_: _quoted(schema.column(id_).name) for id_, _ in computed}
-            values = ", ".join(f"{names[id_]} = {expression.sql(schema)}" for id_, expression in computed)
-            unfilled = " AND ".join(f"{name} IS NULL" for name in names.values())
-            statements = [f"UPDATE {table} SET {values} WHERE {unfilled}"]
+            values = {_quoted(schema.column(id_).name): expression.sql(schema) for id_, expression in computed}
+            statements = [_fill(table, values)]
         case JoinValues(schema=before_join, into=into, joined=joined):
             cost = "rewrite"
             name = _quoted(before_join.column(into).name)
@@ -157,6 +153,12 @@ def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPT
         case _:
             assert_never(step)
     return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
+
+
+def _fill(table: str, values: Mapping[str, str]) -> str:
+    """Return the UPDATE of columns that are NULL in the rows to fill; names and values are SQL."""
+    assigned = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"UPDATE {table} SET {assigned} WHERE {' AND '.join(f'{name} IS NULL' for name in values)}"
 
 
 def _divided(step: CreateTable) -> tuple[tuple[str, ...], str]:

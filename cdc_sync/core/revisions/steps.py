@@ -38,6 +38,11 @@ class Held:
     fed: bool = False
     size: int = 0
 
+    @property
+    def is_left(self) -> bool:
+        """Whether rows are left to be filled."""
+        return self.version is not None and self.rows != self.version
+
 
 @dataclass(frozen=True, slots=True)
 class _At:

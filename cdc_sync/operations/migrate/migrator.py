@@ -78,8 +78,8 @@ class Migrator:
         for revision in self._of(table):
             try:
                 if revision.table not in known:
-                    known[revision.table] = self._checked(revision.table)
-                    if _is_left(known[revision.table][1]):
+                    log, held = known[revision.table] = self._checked(revision.table)
+                    if held is not None and held.is_left:
                         fills.append(revision.table)
                 log, held = known[revision.table]
                 if not pending((revision,), log):
@@ -117,7 +117,8 @@ class Migrator:
             steps.append(planned)
             self._carry_out(entry, log, rows, fill=fill)
             get_logger().info("revision applied", table=str(entry.table), revision=entry.revision, way=planned.way)
-        left = () if fill else tuple(name for name in self._tables(table) if self._is_left(name))
+        held_now = () if fill else ((name, self._held(name)) for name in self._tables(table))
+        left = tuple(name for name, held in held_now if held is not None and held.is_left)
         return Migrated(name=self._name, steps=tuple(steps), filled=tuple(filled), left=left)
 
     def backfill(self, table: TargetName | None = None) -> Migrated:
@@ -160,7 +161,7 @@ class Migrator:
             number=held.version or 0 if held is not None else len(log.entries) if problem else 0,
             revision=done[-1].revision if done else None,
             pending=tuple(revision.id for revision in pending(self._revisions, log)),
-            fill=_is_left(held),
+            fill=held is not None and held.is_left,
             problem=problem,
         )
 
@@ -247,15 +248,12 @@ class Migrator:
     def _fill(self, table: TargetName) -> bool:
         """Do what is left of the table's newest entry; return whether anything was."""
         log, held = self._checked(table)
-        if held is None or not _is_left(held):
+        if held is None or not held.is_left:
             return False
         for step in commits(log.entries[-1], log, held.rows, self._target.capabilities):
             self._commit(table, step)
         get_logger().info("rows filled", table=str(table))
         return True
-
-    def _is_left(self, table: TargetName) -> bool:
-        return _is_left(self._held(table))
 
     def _commit(self, table: TargetName, step: Migration) -> None:
         """Make one commit; where somebody else's came first, on what the table is then."""
@@ -314,14 +312,9 @@ class Migrator:
             way=way,
             rewrites=held.size if held is not None and way in ("fill", "exchange") else 0,
             statements=tuple(statements),
-            description="" if description == "-" else description,
+            description=description,
             undoes=entry.undoes,
         )
-
-
-def _is_left(held: Held | None) -> bool:
-    """Whether rows are left to be filled."""
-    return held is not None and held.version is not None and held.rows != held.version
 
 
 def _way(found: Sequence[Migration], log: Log) -> Way:
