@@ -56,23 +56,33 @@ def plan(folder: str | Path, table: str | None = None) -> MigrationPlan:
         return migrator.plan(_named(table))
 
 
-def up(folder: str | Path, table: str | None = None, *, fill: bool = True) -> Migrated:
+def up(
+    folder: str | Path, table: str | None = None, *, fill: bool = True, stop: threading.Event | None = None
+) -> Migrated:
     """Apply the revisions that are pending, of one table with those that it needs, or of all.
 
     Args:
         fill: also fill the rows that were there before; without, `backfill` does it later.
+        stop: ends it behind the unit of rows that it is at, once it is set.
 
     Raises:
         RefusedError: if a table cannot go on until somebody has looked at it; what was done before stands.
         LeaseHeld: if another process applies revisions just now.
     """
-    with _opened(folder, exclusive=True) as migrator:
+    with _opened(folder, exclusive=True, stop=stop) as migrator:
         return migrator.up(_named(table), fill=fill)
 
 
-def backfill(folder: str | Path, table: str | None = None) -> Migrated:
-    """Fill the rows that `up` left to be filled."""
-    with _opened(folder, exclusive=True) as migrator:
+def backfill(
+    folder: str | Path, table: str | None = None, *, seconds: float | None = None, stop: threading.Event | None = None
+) -> Migrated:
+    """Fill the rows that `up` left to be filled; any number of processes do it together.
+
+    Args:
+        seconds: after which no further unit is begun.
+        stop: the same, once it is set.
+    """
+    with _opened(folder, exclusive=False, stop=stop, seconds=seconds) as migrator:
         return migrator.backfill(_named(table))
 
 
@@ -129,14 +139,17 @@ def _named(table: str | None) -> TargetName | None:
 
 
 @contextmanager
-def _opened(folder: str | Path, *, exclusive: bool) -> Iterator[Migrator]:
+def _opened(
+    folder: str | Path, *, exclusive: bool, stop: threading.Event | None = None, seconds: float | None = None
+) -> Iterator[Migrator]:
     """Open a lake to apply revisions to its tables; `exclusive` is one process at a time."""
     from cdc_sync.operations.migrate.session import opened
 
     config, revisions = load_migrator(folder), load_revisions(folder)
 
+    ends = stop or threading.Event()
     try:
-        with opened(config, revisions, exclusive=exclusive, stop=threading.Event()) as migrator:
+        with opened(config, revisions, exclusive=exclusive, stop=ends, seconds=seconds) as migrator:
             yield migrator
     except LeaseHeld as error:
         raise LeaseHeld(f"Cannot apply revisions: another process does just now ({error})") from error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Annotated, TypeVar
 
 import typer
 
 from cdc_sync.api import migrate
 from cdc_sync.cli.guard import Style, ask, check_askable, guarded, style_of
-from cdc_sync.cli.options import AsJson, Verbose, Yes
+from cdc_sync.cli.options import AsJson, Verbose, Yes, duration
+from cdc_sync.cli.signals import interruptible
 from cdc_sync.config.migrations import load_migrator, revision_schema
 
 app = typer.Typer(name="migrate", help="Lake tables that no pipeline writes: change them by revisions, YAML files.")
@@ -75,15 +77,34 @@ def up(
         if not (planned.steps or planned.fills):
             raise typer.Exit(planned.exit_code)
         ask()
-    raise typer.Exit(_run(style, folder, lambda: migrate.up(folder, table, fill=not no_fill)).exit_code)
+    done = _run(
+        style, folder, lambda: interruptible(lambda stop: migrate.up(folder, table, fill=not no_fill, stop=stop))
+    )
+    raise typer.Exit(done.exit_code)
 
 
 @app.command()
 def backfill(
-    ctx: typer.Context, folder: Folder, table: Table = None, as_json: AsJson = False, verbose: Verbose = False
+    ctx: typer.Context,
+    folder: Folder,
+    table: Table = None,
+    within: Annotated[
+        timedelta | None,
+        typer.Option("--for", metavar="DURATION", parser=duration, help="Begin no further unit after 30s, 15m or 2h."),
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
-    """Fill the rows that `up --no-fill` left."""
-    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.backfill(folder, table))
+    """Fill the rows that `up --no-fill` left; any number of processes do it together.
+
+    Ends with 0 if all rows are filled, and with 4 if some are left.
+    """
+    style = style_of(ctx, as_json, verbose)
+    seconds = None if within is None else within.total_seconds()
+    done = _run(
+        style, folder, lambda: interruptible(lambda stop: migrate.backfill(folder, table, seconds=seconds, stop=stop))
+    )
+    raise typer.Exit(done.exit_code)
 
 
 @app.command()

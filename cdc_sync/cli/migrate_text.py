@@ -81,7 +81,8 @@ def _named(step: PlannedStep) -> str:
 def _table(table: RevisedTable) -> Iterator[str]:
     at = f"at {table.revision}" if table.revision else "no revision applied"
     pending = f", {len(table.pending)} pending" if table.pending else ""
-    yield f"{table.table}: {at}{pending}{', rows are to be filled' if table.fill else ''}"
+    of = f" ({table.units_left} of {table.units} units)" if table.units else ""
+    yield f"{table.table}: {at}{pending}{f', rows are to be filled{of}' if table.fill else ''}"
     if table.problem:
         yield f"  {table.problem}"
 

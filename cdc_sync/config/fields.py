@@ -145,6 +145,15 @@ def _duration(value: object) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
+def parse_duration(text: str) -> timedelta:
+    """Read a duration as the configuration has it.
+
+    Raises:
+        ValueError: if it is none; the text continues "it ".
+    """
+    return _duration(text)
+
+
 def duration_text(value: timedelta) -> str:
     """Write a duration the way the configuration reads it, in the largest unit that keeps it whole."""
     milliseconds = value // timedelta(milliseconds=1)

@@ -30,6 +30,13 @@ from cdc_sync.errors import ConfigError, SchemaError
 SETTINGS = "migrator.yaml"
 
 
+class BackfillSettings(Section):
+    """How rows of before are filled."""
+
+    unit_bytes: Annotated[int, Field(ge=1024 * 1024)] = 1024 * 1024 * 1024
+    max_bytes_per_second: Annotated[int, Field(ge=1)] | None = None
+
+
 class MigratorConfig(Section):
     """What `migrator.yaml` says: where the tables are, and where it is written down what was done to them."""
 
@@ -37,6 +44,7 @@ class MigratorConfig(Section):
     state: Location = "./state"
     target: Target = Field(default_factory=Target)
     spark: Spark = Spark()
+    backfill: BackfillSettings = BackfillSettings()
 
     @property
     def pipeline(self) -> Pipeline:

@@ -63,6 +63,11 @@ class JobLease:
         """Whether this job ever took the lease."""
         return self._lease is not None
 
+    @property
+    def number(self) -> int:
+        """Of the lease; 0 if it was never taken."""
+        return 0 if self._lease is None else self._lease.number
+
     def take(self, *, wait: bool = False) -> bool:
         """Take the lease; false if the job was stopped while it waited.
 

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.schema.expressions import Expression
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import InternalSchema
-from cdc_sync.spark.types import to_spark
+from cdc_sync.spark.types import literal, to_spark
 
 _ANSI = "spark.sql.ansi.enabled"
 
@@ -26,6 +28,22 @@ def strict_casts(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(_ANSI, str(before))
+
+
+def filled_rows(rows: DataFrame, fill: Fill) -> DataFrame:
+    """Return rows with what they get in the columns that read NULL. To be run with `strict_casts`.
+
+    Args:
+        rows: with all columns of the fill's schema, among others.
+    """
+    for id_, expression in fill.values:
+        column = fill.schema.column(id_)
+        if expression is None:
+            value = literal(column.initial, column.type)
+        else:
+            value = F.expr(expression.sql(fill.schema)).cast(to_spark(column.type))
+        rows = rows.withColumn(column.name, F.coalesce(F.col(quoted(column.name)), value))
+    return rows
 
 
 def why_not_computed(spark: SparkSession, schema: InternalSchema, id_: int, expression: Expression) -> str | None:

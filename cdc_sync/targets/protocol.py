@@ -16,6 +16,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.revisions.fills import DataFile, Fill
 from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetMoved
@@ -222,6 +223,25 @@ class Target(Protocol):
         ...
 
 
+class Filling(Protocol):
+    """A table whose rows are being filled, as one snapshot of it is.
+
+    Attributes:
+        files: in which there may be rows that are not filled yet, by their paths.
+    """
+
+    files: Mapping[str, DataFile]
+
+    def run(self, paths: Sequence[str]) -> None:
+        """Fill the rows of some of the files, in one commit that is made if all of them are still there, as they were.
+
+        Raises:
+            TargetMoved: if somebody has changed them; nothing is written then.
+            TargetError: if a value cannot be computed, or the format refuses.
+        """
+        ...
+
+
 @runtime_checkable
 class Revisable(Target, Protocol):
     """A format whose tables revisions can be applied to, whoever made them."""
@@ -232,6 +252,18 @@ class Revisable(Target, Protocol):
         Raises:
             TargetError: if one has a type that is not tracked.
         """
+        ...
+
+    def filling(self, name: TargetName, fill: Fill) -> Filling:
+        """Look which files of a table are still to be filled; reads metadata only.
+
+        Raises:
+            TargetMoved: if the table's columns are not those of the fill any more.
+        """
+        ...
+
+    def complete(self, name: TargetName, number: int) -> None:
+        """Stamp that the rows are complete for an entry; nothing happens if the columns are of another one by now."""
         ...
 
     def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Literal
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.migration import AlterTable, CreateTable, Migration, RewriteTable
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.actions import (
     Action,
@@ -29,17 +30,18 @@ from cdc_sync.core.revisions.actions import (
 from cdc_sync.core.revisions.actions import CreateTable as Create
 from cdc_sync.core.revisions.applied import Entry, Log, differences, from_json, to_json
 from cdc_sync.core.revisions.compile import Compiled, Unfit, compiled
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.steps import (
     Held,
-    commits,
+    Work,
     drift,
-    is_fill,
     may_lose,
     needs_rows,
     next_entry,
     pending,
     undo_entry,
+    work,
 )
 from cdc_sync.core.schema.evolve import apply_all
 from cdc_sync.core.schema.internal import Column, InternalSchema
@@ -194,8 +196,7 @@ class Lake:
         self.entries[entry.number - 1 :] = [entry]
 
     def commit(self, step: Migration) -> None:
-        stamped = self.held is not None and (self.held.version, self.held.rows) == (step.version, step.rows)
-        if stamped and not is_fill(step):
+        if self.held is not None and (self.held.version, self.held.rows) == (step.version, step.rows):
             return
         for item in step.steps:
             match item:
@@ -207,34 +208,49 @@ class Lake:
                     assert made.columns == step.schema.columns
                 case RewriteTable():
                     self.filled |= {column.id for column in item.filled}
-                case Compute(values=values):
-                    there = {column.id for column in step.schema.columns}
-                    assert all(there >= expression.ids for _, expression in values)
-                    self.filled |= {id_ for id_, _ in values}
-                case Backfill(columns=columns):
-                    self.filled |= {column.id for column in columns}
+                case _:
+                    raise AssertionError(item)
         self.held = Held(columns=step.schema, version=step.version, rows=step.rows)
 
     def carry_out(self, entry: Entry, chance: Random, *, kills: bool = True) -> bool:
         """Do it, or be killed on the way; return whether it came to the end."""
         log, rows = self.log, self.held.rows if self.held else None
         self.begin(entry)
-        for step in commits(entry, log, rows, ICEBERG):
-            if kills and chance.random() < 0.3:
-                return False
-            self.commit(step)
-            if kills and chance.random() < 0.3:
-                return False
-        return True
+        return all(
+            not (kills and chance.random() < 0.3) and step() is None and not (kills and chance.random() < 0.3)
+            for step in self.steps(work(entry, log, rows, ICEBERG), entry)
+        )
+
+    def steps(self, todo: Work, entry: Entry) -> list[Callable[[], None]]:
+        """Return the commits of a migrator: the columns, the rows, and the stamp that says that those are there."""
+        found: list[Callable[[], None]] = [] if todo.columns is None else [partial(self.commit, todo.columns)]
+        if todo.fill is not None:
+            found += [partial(self.fill, todo.fill)]
+        if todo.columns is None or todo.fill is not None:
+            found += [partial(self.complete, entry.number)]
+        return found
+
+    def fill(self, fill: Fill) -> None:
+        assert self.held is not None
+        assert (self.held.columns, self.held.version) == (fill.schema, fill.number)
+        there = {column.id for column in fill.schema.columns}
+        assert all(there >= expression.ids for _, expression in fill.values if expression is not None)
+        self.filled |= {id_ for id_, _ in fill.values}
+
+    def complete(self, number: int) -> None:
+        assert self.held is not None
+        assert self.held.version == number
+        self.held = replace(self.held, rows=number)
 
     def finish(self, chance: Random) -> Log:
         """As every start does: first what is left of the newest entry."""
         while self.held is not None and self.held.version is not None and self.held.rows != self.held.version:
             log = self.log
-            for step in commits(log.entries[-1], log, self.held.rows, ICEBERG):
+            entry = log.entries[-1]
+            for step in self.steps(work(entry, log, self.held.rows, ICEBERG), entry):
                 if chance.random() < 0.3:
                     break
-                self.commit(step)
+                step()
         return self.log
 
 
@@ -380,23 +396,26 @@ def test_the_first_revision_and_an_irreversible_one_stay() -> None:
 def test_each_way_takes_the_commits_that_it_needs() -> None:
     log = _applied(revision(CREATE, id_="1"))
 
-    def kinds(action: Action) -> list[list[str]]:
-        entry = next_entry(revision(action), log, None)
-        return [[type(step).__name__ for step in commit.steps] for commit in commits(entry, log, 1, ICEBERG)]
+    def kinds(action: Action) -> list[str]:
+        todo = work(next_entry(revision(action), log, None), log, 1, ICEBERG)
+        columns = () if todo.columns is None else todo.columns.steps
+        fills = () if todo.fill is None else (value for _, value in todo.fill.values)
+        return [type(step).__name__ for step in columns] + [type(value).__name__ for value in fills]
 
     new = NewColumn(name="d", type=INT32)
-    assert kinds(AddColumn(column=new)) == [["AlterTable"]]
-    assert kinds(AddColumn(column=new, fill=5)) == [["AlterTable"], ["Backfill"], ["AlterTable"]]
-    assert kinds(AddColumn(column=new, fill_sql="a + 1")) == [["AlterTable"], ["Compute"], ["AlterTable"]]
-    assert kinds(CastColumn(name="a", type=INT64)) == [["AlterTable"]]
-    assert kinds(CastColumn(name="a", type=STRING)) == [["RewriteTable"]]
-    filled = next_entry(revision(AddColumn(column=new, fill=5)), log, None)
-    assert [is_fill(commit) for commit in commits(filled, log, 1, ICEBERG)] == [False, True, False]
-    assert [commit.rows for commit in commits(filled, log, 1, ICEBERG)] == [1, 1, 2]
+    assert kinds(AddColumn(column=new)) == ["AlterTable"]
+    assert kinds(AddColumn(column=new, fill=5)) == ["AlterTable", "NoneType"]
+    assert kinds(AddColumn(column=new, fill_sql="a + 1")) == ["AlterTable", "Expression"]
+    assert kinds(CastColumn(name="a", type=INT64)) == ["AlterTable"]
+    assert kinds(CastColumn(name="a", type=STRING)) == ["RewriteTable"]
+    filled = work(next_entry(revision(AddColumn(column=new, fill=5)), log, None), log, 1, ICEBERG)
+    assert filled.columns is not None
+    assert (filled.columns.version, filled.columns.rows) == (2, 1)
     created = next_entry(revision(replace(CREATE, partitioning=Partitioning.parse(["a"]))), Log(table=T), None)
-    assert [
-        [type(step).__name__ for step in commit.steps] for commit in commits(created, Log(table=T), None, ICEBERG)
-    ] == [["CreateTable"]]
+    made = work(created, Log(table=T), None, ICEBERG)
+    assert made.columns is not None
+    assert made.fill is None
+    assert [type(step).__name__ for step in made.columns.steps] == ["CreateTable"]
 
 
 def test_only_casts_that_may_lose_a_value_are_looked_at() -> None:
@@ -418,9 +437,11 @@ def test_rows_are_written_anew_without_a_loss_unless_the_revision_says_so(
     log = _applied(revision(Adopt(), id_="1"), found=schema_of(a=STRING))
     entry = next_entry(revision(CastColumn(name="a", type=INT32, lost=lost)), log, None)
 
-    (commit,) = commits(entry, log, 1, ICEBERG)
+    todo = work(entry, log, 1, ICEBERG)
 
-    (step,) = commit.steps
+    assert todo.columns is not None
+    assert todo.fill is None
+    (step,) = todo.columns.steps
     assert isinstance(step, RewriteTable)
     assert step.refuses_lost is refuses
 
@@ -437,10 +458,9 @@ def test_what_rows_are_still_to_be_filled_from_is_kept_until_they_are() -> None:
     assert [waits(action) for action in (DropColumn(name="e"), CastColumn(name="e", type=STRING))] == [True, True]
     assert not waits(RenameColumn(old="e", new="f"))
     later = next_entry(revision(RenameColumn(old="e", new="f"), id_="3"), log, None)
-    _, computed, _ = commits(later, log, 1, ICEBERG)
-    (step,) = computed.steps
-    assert isinstance(step, Compute)
-    assert [(id_, expression.sql(later.schema)) for id_, expression in step.values] == [(4, "(`f`)")]
+    fill = work(later, log, 1, ICEBERG).fill
+    assert fill is not None
+    assert [(id_, None if it is None else it.sql(fill.schema)) for id_, it in fill.values] == [(4, "(`f`)")]
 
 
 # What does not fit together.

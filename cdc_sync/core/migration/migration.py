@@ -15,7 +15,6 @@ from cdc_sync.core.migration.typechange import rewrites
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.evolve import apply
-from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import DataType
@@ -98,17 +97,6 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compute:
-    """Give the rows that are there, where new columns are NULL, what their own other columns make of it.
-
-    Attributes:
-        values: by the ids of the columns, over the columns of the migration's schema.
-    """
-
-    values: tuple[tuple[int, Expression], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Repartition:
     """Divide the target in another way, and stamp that, in one commit.
 
@@ -142,7 +130,7 @@ class ChangeRegime:
     after: SchemaEvolution
 
 
-Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill | Compute | Repartition | ChangeRegime
+Step: TypeAlias = CreateTable | JoinValues | AlterTable | RewriteTable | Backfill | Repartition | ChangeRegime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

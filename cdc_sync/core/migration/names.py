@@ -23,7 +23,6 @@ from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
-    Compute,
     CreateTable,
     JoinValues,
     Migration,
@@ -225,8 +224,8 @@ def _held_step(step: Step, rules: NameRules) -> Step:
             return replace(step, schema=held_schema(schema, rules))
         case Backfill(columns=columns):
             return replace(step, columns=tuple(_held_column(column, rules) for column in columns))
-        case ChangeRegime() | Compute():
-            return step  # it names no column, but by its id
+        case ChangeRegime():
+            return step  # it names no column
         case Repartition():
             return step  # its text is stamped as the operator wrote it, so the target looks the names up
         case _:

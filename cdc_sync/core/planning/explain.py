@@ -14,7 +14,6 @@ from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
     ChangeRegime,
-    Compute,
     CreateTable,
     JoinValues,
     Repartition,
@@ -25,6 +24,7 @@ from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.migration.namerules import ANY_NAME
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import literal_text, type_text
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -41,7 +41,7 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnType,
 )
 from cdc_sync.core.schema.identifiers import quoted
-from cdc_sync.core.schema.internal import EMPTY_SCHEMA, InternalSchema
+from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
@@ -90,8 +90,8 @@ class ExplainedStep:
     """One commit.
 
     Attributes:
-        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `Compute`,
-            `JoinValues`, `Repartition`, `ChangeRegime`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
+        kind: the step's type, for machines: `CreateTable`, `AlterTable`, `RewriteTable`, `Backfill`, `JoinValues`,
+            `Repartition`, `ChangeRegime`, `EmptyTable`, `RollBack`, `DropTable`, `ArchiveTable`.
         cost: what it takes.
         statements: SQL that would do the same; none where only the version is stamped.
     """
@@ -101,17 +101,13 @@ class ExplainedStep:
     statements: tuple[str, ...]
 
 
-def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPTY_SCHEMA) -> ExplainedStep:
-    """Put one step in words.
-
-    Args:
-        schema: whose columns a `Compute` is of; no other step needs it.
-    """
+def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
+    """Put one step in words."""
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
     cost: Cost = "metadata"
     match step:
-        case CreateTable(schema=made, mode=mode):
-            columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in made.columns]
+        case CreateTable(schema=schema, mode=mode):
+            columns = [f"{_quoted(column.name)} {type_text(column.type)}" for column in schema.columns]
             columns += [f"{name} {type_text(type_)}" for name, type_ in METADATA] if mode == "append" else []
             derived, divided = _divided(step)
             statements: Iterable[str] = [f"CREATE TABLE {table} ({', '.join((*columns, *derived))}){divided}"]
@@ -123,19 +119,15 @@ def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPT
         case Backfill(columns=filled):
             cost = "rewrite"
             statements = [_fill(table, {_quoted(column.name): literal_text(column.initial) for column in filled})]
-        case Compute(values=computed):
+        case JoinValues(schema=schema, into=into, joined=joined):
             cost = "rewrite"
-            values = {_quoted(schema.column(id_).name): expression.sql(schema) for id_, expression in computed}
-            statements = [_fill(table, values)]
-        case JoinValues(schema=before_join, into=into, joined=joined):
-            cost = "rewrite"
-            name = _quoted(before_join.column(into).name)
-            others = ", ".join(_quoted(before_join.column(id_).name) for id_ in joined)
+            name = _quoted(schema.column(into).name)
+            others = ", ".join(_quoted(schema.column(id_).name) for id_ in joined)
             statements = [f"UPDATE {table} SET {name} = <what events said of {others} since>"]
         case Repartition(partitions="derived", after=after):
             cost = "rewrite" if step.rewrites else "metadata"
-            divided_by = ", ".join(_quoted(derived_name(item, ANY_NAME)) for item in after.fields)
-            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, partitioned by ({divided_by})>"] * step.rewrites
+            names = ", ".join(_quoted(derived_name(item, ANY_NAME)) for item in after.fields)
+            statements = [f"INSERT OVERWRITE TABLE {table} <all rows, partitioned by ({names})>"] * step.rewrites
         case Repartition(before=before, after=after):
             clauses = (*_partition_fields("DROP", before, after), *_partition_fields("ADD", after, before))
             statements = [f"ALTER TABLE {table} {clause}" for clause in clauses]
@@ -153,6 +145,17 @@ def explain(step: DraftedStep, target: TargetName, schema: InternalSchema = EMPT
         case _:
             assert_never(step)
     return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
+
+
+def explain_fill(fill: Fill, target: TargetName) -> tuple[str, ...]:
+    """Return SQL that would fill rows as a revision has them filled; `fill` is in the target's names."""
+    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    columns = ((fill.schema.column(id_), expression) for id_, expression in fill.values)
+    values = (
+        (column.name, literal_text(column.initial) if expression is None else expression.sql(fill.schema))
+        for column, expression in columns
+    )
+    return tuple(_fill(table, {_quoted(name): value}) for name, value in values)
 
 
 def _fill(table: str, values: Mapping[str, str]) -> str:

@@ -1,15 +1,17 @@
-"""What is next for a table: entries of its log that are not in effect, and the commits that each of them takes."""
+"""What is next for a table: entries of its log that are not in effect, and what each of them takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cdc_sync.core.migration.capabilities import Capabilities
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Compute, Migration, RewriteTable, Step, migration
+from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, Step, migration
 from cdc_sync.core.revisions.actions import CastColumn, CreateTable
 from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.compile import compiled
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.casts import always_converts, casts_values, keeps_apart
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, SchemaChange, UpdateColumnType
@@ -123,11 +125,20 @@ def _lost_by(change: SchemaChange, schema: InternalSchema) -> str | None:
             return None
 
 
-def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities) -> tuple[Migration, ...]:
-    """Return the commits that bring a table to an entry, one after the other; each may be repeated.
+class Work(NamedTuple):
+    """What brings a table to an entry of its log: first the columns, then the rows. Each part may be repeated.
 
-    Behind the first the columns are what they are to be. Where rows are filled, two more follow: the fill, and the
-    stamp that says so.
+    Attributes:
+        columns: one commit; None if they are there already.
+        fill: what rows get behind it; None if there is nothing to fill.
+    """
+
+    columns: Migration | None
+    fill: Fill | None
+
+
+def work(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities) -> Work:
+    """Return what brings a table to an entry.
 
     Args:
         before: what is in effect in the table; with the entry itself, if only its rows are not complete.
@@ -135,20 +146,17 @@ def commits(entry: Entry, before: Log, rows: int | None, capabilities: Capabilit
     """
     head, number = _At(entry.number, entry.schema), entry.number
     if not before.entries and not entry.created:
-        return (Migration(version=1, schema=head.schema, rows=1, steps=(AlterTable(steps=()),)),)
+        return Work(Migration(version=1, schema=head.schema, rows=1, steps=(AlterTable(steps=()),)), None)
     stamped = None if not before.entries else _At(len(before.entries), before.entries[-1].schema)
     complete = None if rows is None else _At(rows, before.entries[rows - 1].schema)
     whole = migration(stamped, complete, head, capabilities=capabilities, partitioning=entry.partitioning)
-    fill: tuple[Step, ...] = tuple(step for step in whole.steps if isinstance(step, Backfill))
-    if computed := _computed(entry, before, rows):
-        fill = (*fill, Compute(values=computed))
+    values: dict[int, Expression | None] = {
+        column.id: None for step in whole.steps if isinstance(step, Backfill) for column in step.columns
+    }
+    values |= _computed(entry, before, rows)
+    fill = Fill(number=number, schema=entry.schema, values=tuple(sorted(values.items()))) if values else None
     other = tuple(_strict(step, entry) for step in whole.steps if not isinstance(step, Backfill))
-    found = [replace(whole, rows=rows if fill else number, steps=other)] if other else []
-    if fill:
-        found.append(replace(whole, rows=rows, steps=fill))
-    if fill or (not other and rows != number):
-        found.append(replace(whole, rows=number, steps=(AlterTable(steps=()),)))
-    return tuple(found)
+    return Work(replace(whole, rows=number if fill is None else rows, steps=other) if other else None, fill)
 
 
 def _strict(step: Step, entry: Entry) -> Step:
@@ -156,21 +164,16 @@ def _strict(step: Step, entry: Entry) -> Step:
     return replace(step, refuses_lost=not entry.casts_to_null) if isinstance(step, RewriteTable) else step
 
 
-def _computed(entry: Entry, before: Log, rows: int | None) -> tuple[tuple[int, Expression], ...]:
+def _computed(entry: Entry, before: Log, rows: int | None) -> dict[int, Expression]:
     """Return what is to be computed for rows that are complete up to an entry; in a new table there are none."""
     there = {column.id for column in entry.schema.columns}
     due = () if rows is None else (*before.entries[rows:], entry)
-    return tuple({id_: it for item in due for id_, it in item.computed if id_ in there}.items())
+    return {id_: it for item in due for id_, it in item.computed if id_ in there}
 
 
 def needs_rows(entry: Entry) -> bool:
     """Whether an entry takes away, or writes anew, what rows may still have to be filled from."""
     return any(isinstance(change, (DropColumn, UpdateColumnType)) for change in entry.changes)
-
-
-def is_fill(commit: Migration) -> bool:
-    """Whether a commit is of the phase in which rows are filled."""
-    return any(isinstance(step, (Backfill, Compute)) for step in commit.steps)
 
 
 def may_lose(entry: Entry, before: Log) -> tuple[tuple[Column, DataType], ...]:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from structlog import get_logger
 
-from cdc_sync.core.migration.migration import CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.migration import CreateTable, RewriteTable
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.explain import explain
+from cdc_sync.core.planning.explain import explain, explain_fill
 from cdc_sync.core.revisions.applied import Entry, Log, differences
 from cdc_sync.core.revisions.compile import Unfit
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.revisions.order import in_order
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.steps import (
     Held,
-    commits,
+    Work,
     drift,
-    is_fill,
     may_lose,
     needs_rows,
     next_entry,
     pending,
     undo_entry,
+    work,
 )
 from cdc_sync.errors import CdcSyncError, RefusedError, TargetMoved
+from cdc_sync.operations.migrate.filler import Filler
 from cdc_sync.operations.migrate.report import (
     Migrated,
     MigrationPlan,
@@ -54,6 +58,7 @@ class Migrator:
         revisions: Sequence[Revision],
         target: Revisable,
         logs: RevisionLogs,
+        filler: Filler,
         *,
         guard: Callable[[], None] = lambda: None,
     ) -> None:
@@ -61,12 +66,14 @@ class Migrator:
 
         Args:
             name: of the migrator, for reports.
+            filler: of rows.
             guard: called before each commit; raises if another migrator works by now.
         """
         self._name = name
         self._revisions = in_order(revisions)
         self._target = target
         self._logs = logs
+        self._filler = filler
         self._guard = guard
 
     def plan(self, table: TargetName | None = None) -> MigrationPlan:
@@ -104,27 +111,39 @@ class Migrator:
             TargetError: if the format refuses a step.
         """
         steps: list[PlannedStep] = []
-        filled = [] if not fill else [name for name in self._tables(table) if self._fill(name)]
+        filled = self._filled(table) if fill else ()
         for revision in self._of(table):
+            if self._filler.is_over:
+                break
             log, held = self._checked(revision.table)
             if not pending((revision,), log):
                 continue
             entry = self._next(revision, log, held)
             rows = None if held is None else held.rows
             planned = self._planned(entry, log, held, revision.description)
-            if not fill and rows != len(log.entries) and needs_rows(entry):
+            if rows is not None and rows != len(log.entries) and needs_rows(entry):
                 break
             steps.append(planned)
             self._carry_out(entry, log, rows, fill=fill)
             get_logger().info("revision applied", table=str(entry.table), revision=entry.revision, way=planned.way)
-        held_now = () if fill else ((name, self._held(name)) for name in self._tables(table))
-        left = tuple(name for name, held in held_now if held is not None and held.is_left)
-        return Migrated(name=self._name, steps=tuple(steps), filled=tuple(filled), left=left)
+        return Migrated(
+            name=self._name,
+            steps=tuple(steps),
+            filled=filled,
+            left=() if fill and not self._filler.is_over else self._left(table),
+        )
 
     def backfill(self, table: TargetName | None = None) -> Migrated:
         """Fill the rows that revisions have left to be filled."""
-        filled = tuple(name for name in self._tables(table) if self._fill(name))
-        return Migrated(name=self._name, steps=(), filled=filled)
+        filled = self._filled(table)
+        return Migrated(name=self._name, steps=(), filled=filled, left=self._left(table))
+
+    def _filled(self, table: TargetName | None) -> tuple[TargetName, ...]:
+        return tuple(name for name in self._tables(table) if self._fill(name))
+
+    def _left(self, table: TargetName | None) -> tuple[TargetName, ...]:
+        held = ((name, self._held(name)) for name in self._tables(table))
+        return tuple(name for name, found in held if found is not None and found.is_left)
 
     def down(self, table: TargetName, *, dry_run: bool = False) -> MigrationPlan | Migrated:
         """Take back the newest revision in effect of a table.
@@ -156,12 +175,17 @@ class Migrator:
         except CdcSyncError as error:
             problem, log, held = str(error), self._logs.load(table), None
         done = log.in_effect
+        units, left = (0, 0)
+        if held is not None and held.is_left and not problem:
+            units, left = self._filler.units(table, self._left_to_fill(log, held))
         return RevisedTable(
             table=table,
             number=held.version or 0 if held is not None else len(log.entries) if problem else 0,
             revision=done[-1].revision if done else None,
             pending=tuple(revision.id for revision in pending(self._revisions, log)),
             fill=held is not None and held.is_left,
+            units=units,
+            units_left=left,
             problem=problem,
         )
 
@@ -235,32 +259,42 @@ class Migrator:
         return entry
 
     def _carry_out(self, entry: Entry, log: Log, rows: int | None, *, fill: bool) -> None:
+        """Do it, with or without the rows."""
         self._refuse_lost(entry, log)
         self._refuse_sql(entry)
-        steps = commits(entry, log, rows, self._target.capabilities)
+        todo = work(entry, log, rows, self._target.capabilities)
         self._guard()
         self._logs.begin(entry)
-        for step in steps:
-            if is_fill(step) and not fill:
-                return
-            self._commit(entry.table, step)
+        if todo.columns is not None:
+            self._commit(partial(self._target.migrate, entry.table, todo.columns, _NOTHING))
+        if todo.fill is not None and fill:
+            self._fill_rows(entry.table, todo.fill)
 
     def _fill(self, table: TargetName) -> bool:
-        """Do what is left of the table's newest entry; return whether anything was."""
+        """Do what is left of the table's newest entry; return whether it was done."""
         log, held = self._checked(table)
         if held is None or not held.is_left:
             return False
-        for step in commits(log.entries[-1], log, held.rows, self._target.capabilities):
-            self._commit(table, step)
+        return self._fill_rows(table, self._left_to_fill(log, held))
+
+    def _left_to_fill(self, log: Log, held: Held) -> Fill:
+        entry = log.entries[-1]
+        todo = work(entry, log, held.rows, self._target.capabilities)
+        return todo.fill or Fill(number=entry.number, schema=entry.schema, values=())
+
+    def _fill_rows(self, table: TargetName, fill: Fill) -> bool:
+        if fill.values and not self._filler.fill(table, fill):
+            return False
+        self._commit(partial(self._target.complete, table, fill.number))
         get_logger().info("rows filled", table=str(table))
         return True
 
-    def _commit(self, table: TargetName, step: Migration) -> None:
+    def _commit(self, change: Callable[[], None]) -> None:
         """Make one commit; where somebody else's came first, on what the table is then."""
         for attempt in range(1, _ATTEMPTS + 1):
             self._guard()
             try:
-                self._target.migrate(table, step, _NOTHING)
+                change()
             except TargetMoved:
                 if attempt == _ATTEMPTS:
                     raise
@@ -299,12 +333,13 @@ class Migrator:
                 raise RefusedError(f"Cannot apply {entry.revision} to {entry.table}: the sql of {name} {reason}")
 
     def _planned(self, entry: Entry, log: Log, held: Held | None, description: str) -> PlannedStep:
-        number = len(log.entries) or None
-        found = commits(entry, log, number, self._target.capabilities)
-        named = held_schema(entry.schema, self._target.capabilities.columns)
-        steps = (explain(step, entry.table, named) for item in found for step in item.steps)
-        statements = [text for step in steps for text in step.statements]
-        way = _way(found, log)
+        todo = work(entry, log, len(log.entries) or None, self._target.capabilities)
+        steps = () if todo.columns is None else todo.columns.steps
+        statements = [text for step in steps for text in explain(step, entry.table).statements]
+        if todo.fill is not None:
+            named = held_schema(entry.schema, self._target.capabilities.columns)
+            statements += explain_fill(replace(todo.fill, schema=named), entry.table)
+        way = _way(todo, log)
         return PlannedStep(
             table=entry.table,
             revision=entry.revision,
@@ -317,12 +352,12 @@ class Migrator:
         )
 
 
-def _way(found: Sequence[Migration], log: Log) -> Way:
-    steps = [step for item in found for step in item.steps]
+def _way(todo: Work, log: Log) -> Way:
+    steps = () if todo.columns is None else todo.columns.steps
     if any(isinstance(step, CreateTable) for step in steps):
         return "create"
     if not log.entries:
         return "adopt"
     if any(isinstance(step, RewriteTable) for step in steps):
         return "exchange"
-    return "fill" if any(map(is_fill, found)) else "in_place"
+    return "in_place" if todo.fill is None else "fill"

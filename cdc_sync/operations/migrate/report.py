@@ -83,6 +83,7 @@ class RevisedTable:
         revision: the newest one in effect.
         pending: revisions that are not applied.
         fill: its rows are still to be filled.
+        units, units_left: what those rows were divided into; 0 as long as they are not.
         problem: why it cannot go on.
     """
 
@@ -91,6 +92,8 @@ class RevisedTable:
     revision: str | None
     pending: tuple[str, ...]
     fill: bool
+    units: int = 0
+    units_left: int = 0
     problem: str | None = None
 
 

@@ -8,6 +8,8 @@ from cdc_sync.core.migration.migration import Migration
 
 VERSION_PROPERTY = "cdc_sync.schema-version"
 ROWS_PROPERTY = "cdc_sync.rows-version"
+FILL_PROPERTY = "cdc_sync.filled-for"
+"""Of a commit in which rows were filled: the entry that they are complete for."""
 MODE_PROPERTY = "cdc_sync.mode"
 UNION_PROPERTY = "cdc_sync.union"
 PARTITION_PROPERTY = "cdc_sync.partition-by"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructField, StructType
 
 from cdc_sync.core.migration.migration import CreateTable
@@ -27,6 +28,24 @@ _TABLE_PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
+
+
+def make_namespace(catalog: Any, namespace: Any) -> None:
+    """Make a namespace if there is none; one at a time.
+
+    A Hive metastore that is asked twice refuses one of the two, and then deletes the folder, if that one made it, with
+    the tables that are in it by then. Source: Hive 2.3 `HMSHandler.create_database_core`.
+
+    Raises:
+        Py4JJavaError: as the catalogue does.
+    """
+    if catalog.namespaceExists(namespace):
+        return
+    try:
+        catalog.createNamespace(namespace)
+    except Py4JJavaError:
+        if not catalog.namespaceExists(namespace):  # else another program was first
+            raise
 
 
 def create_table(

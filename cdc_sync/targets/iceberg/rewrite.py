@@ -38,6 +38,8 @@ def rewrite(
         progress: what the rows contain.
     """
     table, transaction = change.table, change.transaction
+    if table.currentSnapshot() is None:  # nobody has written to it yet, and there has to be something to keep
+        change.mark(progress)
     kept = {
         "version": step.version,
         "snapshot": table.currentSnapshot().snapshotId(),

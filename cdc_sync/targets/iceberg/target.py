@@ -26,7 +26,6 @@ from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Up
 from cdc_sync.core.migration.migration import (
     AlterTable,
     Backfill,
-    Compute,
     CreateTable,
     JoinValues,
     Migration,
@@ -39,15 +38,16 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.columns import value_column
-from cdc_sync.spark.expressions import strict_casts, why_not_computed
+from cdc_sync.spark.expressions import why_not_computed
 from cdc_sync.spark.kept import Projection, kept
 from cdc_sync.spark.session import activate
-from cdc_sync.targets.common.backfill import backfill_statement, compute_statement
+from cdc_sync.targets.common.backfill import backfill_statement
 from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
@@ -56,6 +56,7 @@ from cdc_sync.targets.common.merge_columns import join_columns_statement, join_s
 from cdc_sync.targets.common.properties import (
     MODE_PROPERTY,
     PARTITION_PROPERTY,
+    ROWS_PROPERTY,
     UNION_PROPERTY,
     VERSION_PROPERTY,
     is_stamped,
@@ -68,7 +69,8 @@ from cdc_sync.targets.iceberg import maintenance as iceberg_upkeep
 from cdc_sync.targets.iceberg.adopted import tracked
 from cdc_sync.targets.iceberg.change import Change
 from cdc_sync.targets.iceberg.commits import field_ids, fields_of, lineage, past_columns, row_count
-from cdc_sync.targets.iceberg.creation import create_table
+from cdc_sync.targets.iceberg.creation import create_table, make_namespace
+from cdc_sync.targets.iceberg.fill import IcebergFilling, begin_fill
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
 from cdc_sync.targets.iceberg.schema import alter, widen
@@ -130,6 +132,21 @@ class IcebergTarget:
         left, last = left_columns(table), table.operations().current().lastColumnId()
         return tracked([field for field in fields_of(self._jvm, table.schema()) if field["name"] not in left], last)
 
+    def filling(self, name: TargetName, fill: Fill) -> IcebergFilling:
+        """Look which files are older than the columns, and not written anew since."""
+        try:
+            return IcebergFilling(
+                self._spark, self._load(name), name, replace(fill, schema=held_schema(fill.schema, ICEBERG.columns))
+            )
+        except (Py4JJavaError, PySparkException) as error:
+            raise self._failure("fill", name, error) from error
+
+    def complete(self, name: TargetName, number: int) -> None:
+        """Set the property, in a commit that nobody else's comes before."""
+        with self._changing("stamp", name, Progress(version=0)) as change:
+            if change.table.properties().get(VERSION_PROPERTY) == str(number):
+                change.transaction.updateProperties().set(ROWS_PROPERTY, str(number)).commit()
+
     def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
         """Have Spark look at the expression, over a table without rows."""
         return why_not_computed(self._spark, held_schema(schema, ICEBERG.columns), id_, expression)
@@ -155,7 +172,7 @@ class IcebergTarget:
                             alter(self._jvm, change.transaction, steps)
                             stamp_what_is_left(change.transaction, before)
                             update = change.transaction.updateProperties()
-                            for key, value in stamps(migration).items():
+                            for key, value in (stamps(migration) | begin_fill(change.table, migration)).items():
                                 update.set(key, value)
                             update.commit()
                 case RewriteTable():
@@ -163,9 +180,6 @@ class IcebergTarget:
                 case Backfill():
                     with self._changing("back-fill", name, progress) as change:
                         change.run(backfill_statement(self._sql_name(name), step), progress)
-                case Compute():
-                    with self._changing("fill", name, progress) as change, strict_casts(self._spark):
-                        change.run(compute_statement(self._sql_name(name), step, migration.schema), progress)
                 case Repartition(after=after):
                     with self._changing("partition", name, progress) as change:
                         repartition(self._jvm, change.transaction, after, self._config.table_properties)
@@ -333,30 +347,15 @@ class IcebergTarget:
     def _create(self, name: TargetName, step: CreateTable, stamped: dict[str, str]) -> None:
         catalog = self._catalog
         identifier = self._identifier(name)
-        self._make_namespace(name, identifier.namespace())
-        if catalog.tableExists(identifier):
-            return
         properties = dict(self._config.table_properties) | stamped | {MODE_PROPERTY: step.mode}
         try:
+            with self._namespaces:
+                make_namespace(catalog, identifier.namespace())
+            if catalog.tableExists(identifier):
+                return
             create_table(self._jvm, catalog, identifier, step, int(stamped[VERSION_PROPERTY]), properties=properties)
         except Py4JJavaError as error:
             raise self._failure("create", name, error) from error
-
-    def _make_namespace(self, name: TargetName, namespace: Any) -> None:
-        """Make the namespace if there is none, one at a time.
-
-        A Hive metastore that is asked twice refuses one of the two, and then deletes the folder, if that one made it,
-        with the tables that are in it by then. Source: Hive 2.3 `HMSHandler.create_database_core`.
-        """
-        catalog = self._catalog
-        with self._namespaces:
-            if catalog.namespaceExists(namespace):
-                return
-            try:
-                catalog.createNamespace(namespace)
-            except Py4JJavaError as error:
-                if not catalog.namespaceExists(namespace):  # else another program was first
-                    raise self._failure("create", name, error) from error
 
     def _open_catalog(self) -> Any:
         catalog = self._config.catalog
