@@ -98,6 +98,16 @@ def down(folder: str | Path, table: str, *, dry_run: bool = False) -> MigrationP
         return migrator.down(name, dry_run=dry_run)
 
 
+def finish(folder: str | Path, table: str | None = None, *, dry_run: bool = False) -> MigrationPlan | Migrated:
+    """Drop the columns that others have taken the place of, of one table or of all.
+
+    Raises:
+        RefusedError: if rows are still to be filled from one.
+    """
+    with _opened(folder, exclusive=not dry_run) as migrator:
+        return migrator.finish(_named(table), dry_run=dry_run)
+
+
 def status(folder: str | Path) -> MigrationStatus:
     """Tell how every table stands."""
     with _opened(folder, exclusive=False) as migrator:
@@ -124,7 +134,15 @@ def _told(log: Log) -> RevisionHistory:
     steps = []
     for entry in log.entries:
         changes = phrases(entry.changes, before, entry.schema)
-        steps.append(LoggedStep(number=entry.number, revision=entry.revision, undoes=entry.undoes, changes=changes))
+        steps.append(
+            LoggedStep(
+                number=entry.number,
+                revision=entry.revision,
+                undoes=entry.undoes,
+                finishes=entry.finishes,
+                changes=changes,
+            )
+        )
         before = entry.schema
     return RevisionHistory(table=log.table, steps=tuple(steps))
 

@@ -126,6 +126,26 @@ def down(
 
 
 @app.command()
+def finish(
+    ctx: typer.Context,
+    folder: Folder,
+    table: Table = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Drop the columns that `way: expand` has kept, once rows are filled from them; shows them first, and asks."""
+    style = style_of(ctx, as_json, verbose)
+    check_askable(style, yes=yes)
+    if not yes:
+        planned = _run(style, folder, lambda: migrate.finish(folder, table, dry_run=True))
+        if not planned.steps:
+            return
+        ask()
+    _run(style, folder, lambda: migrate.finish(folder, table))
+
+
+@app.command()
 def status(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Show which revision every table is at, and what is pending."""
     _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.status(folder))

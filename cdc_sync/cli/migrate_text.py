@@ -24,6 +24,7 @@ _WAYS: dict[Way, str] = {
     "adopt": "takes the table over as it is",
     "in_place": "in place, one small commit",
     "fill": "in place, then the rows are filled",
+    "expand": "a new column in the place of the old one, then the rows are filled",
     "exchange": "all rows are written anew, in one commit",
 }
 
@@ -75,6 +76,8 @@ def _done(value: Migrated) -> Iterator[str]:
 
 
 def _named(step: PlannedStep) -> str:
+    if step.finishes:
+        return f"{step.table} is finished"
     return f"{step.table} {'takes back' if step.undoes else 'gets'} {step.revision}"
 
 
@@ -83,6 +86,8 @@ def _table(table: RevisedTable) -> Iterator[str]:
     pending = f", {len(table.pending)} pending" if table.pending else ""
     of = f" ({table.units_left} of {table.units} units)" if table.units else ""
     yield f"{table.table}: {at}{pending}{f', rows are to be filled{of}' if table.fill else ''}"
+    for name in table.unfinished:
+        yield f"  {name} is kept; `cdc-sync migrate finish` drops it"
     if table.problem:
         yield f"  {table.problem}"
 
@@ -90,6 +95,7 @@ def _table(table: RevisedTable) -> Iterator[str]:
 def _history(value: RevisionHistory) -> Iterator[str]:
     yield str(value.table)
     for step in value.steps:
-        yield f"  {step.number}  {'takes back ' if step.undoes else ''}{step.revision}"
+        verb = "finished" if step.finishes else f"takes back {step.revision}" if step.undoes else step.revision
+        yield f"  {step.number}  {verb}"
         for change in step.changes:
             yield f"     {change.text}"

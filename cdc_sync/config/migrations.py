@@ -186,9 +186,10 @@ class _CastColumn(Section):
     name: Text
     to: Type
     lost: Literal["refuse", "null"] = "refuse"
+    way: Literal["exchange", "expand"] = "exchange"
 
     def action(self) -> actions.Action:
-        return actions.CastColumn(name=self.name, type=self.to, lost=self.lost)
+        return actions.CastColumn(name=self.name, type=self.to, lost=self.lost, way=self.way)
 
 
 class _MoveColumn(Section):

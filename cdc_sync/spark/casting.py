@@ -99,6 +99,12 @@ def _converted_once(value: Column, old: DataType, new: DataType) -> Column:
     return F.get(F.transform(F.array(value), lambda held: converted(held, old, new)), F.lit(0))
 
 
+def converted_or_fails(value: Column, old: DataType, new: DataType, name: str) -> Column:
+    """Return a value in another type, as `converted`; one that has no place there fails the query, with `name`."""
+    lost = F.raise_error(F.lit(f"a value of {name} has no place in its new type"))
+    return F.when(has_no_place(value, old, new), lost.cast(to_spark(new))).otherwise(converted(value, old, new))
+
+
 def has_no_place(value: Column, old: DataType, new: DataType) -> Column:
     """Return whether a value, or one inside it, is lost by `converted`; never NULL.
 

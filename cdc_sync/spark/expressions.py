@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.revisions.fills import Converted, Fill, Value
 from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.identifiers import quoted
-from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.spark.casting import converted, converted_or_fails
 from cdc_sync.spark.types import literal, to_spark
 
 _ANSI = "spark.sql.ansi.enabled"
@@ -36,14 +38,24 @@ def filled_rows(rows: DataFrame, fill: Fill) -> DataFrame:
     Args:
         rows: with all columns of the fill's schema, among others.
     """
-    for id_, expression in fill.values:
+    for id_, value in fill.values:
         column = fill.schema.column(id_)
-        if expression is None:
-            value = literal(column.initial, column.type)
-        else:
-            value = F.expr(expression.sql(fill.schema)).cast(to_spark(column.type))
-        rows = rows.withColumn(column.name, F.coalesce(F.col(quoted(column.name)), value))
+        rows = rows.withColumn(column.name, F.coalesce(F.col(quoted(column.name)), _value(value, column, fill.schema)))
     return rows
+
+
+def _value(value: Value | None, column: Column, schema: InternalSchema) -> SparkColumn:
+    match value:
+        case None:
+            return literal(column.initial, column.type)
+        case Expression():
+            return F.expr(value.sql(schema)).cast(to_spark(column.type))
+        case Converted(id=id_, refuses_lost=refuses):
+            old = schema.column(id_)
+            held = F.col(quoted(old.name))
+            if refuses:
+                return converted_or_fails(held, old.type, column.type, column.name)
+            return converted(held, old.type, column.type)
 
 
 def why_not_computed(spark: SparkSession, schema: InternalSchema, id_: int, expression: Expression) -> str | None:

@@ -30,20 +30,23 @@ from cdc_sync.core.revisions.actions import (
 from cdc_sync.core.revisions.actions import CreateTable as Create
 from cdc_sync.core.revisions.applied import Entry, Log, differences, from_json, to_json
 from cdc_sync.core.revisions.compile import Compiled, Unfit, compiled
-from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.revisions.fills import Converted, Fill
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.steps import (
     Held,
     Work,
     drift,
+    finish_entry,
     may_lose,
     needs_rows,
     next_entry,
     pending,
     undo_entry,
+    unfinished,
     work,
 )
 from cdc_sync.core.schema.evolve import apply_all
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import (
@@ -270,7 +273,7 @@ def actions_for(schema: InternalSchema, chance: Random, number: int) -> Action:
     if kind == 1:
         return RenameColumn(old=name, new=f"m{number}")
     if kind == 2:
-        return CastColumn(name=name, type=chance.choice(TYPES), lost="null")
+        return CastColumn(name=name, type=chance.choice(TYPES), lost="null", way=chance.choice(("exchange", "expand")))
     if kind == 3 and len(names) > 1:
         return MoveColumn(name=name, place=Place(first=True))
     return CommentColumn(name=name, comment=str(number)) if kind == 4 else new
@@ -460,7 +463,75 @@ def test_what_rows_are_still_to_be_filled_from_is_kept_until_they_are() -> None:
     later = next_entry(revision(RenameColumn(old="e", new="f"), id_="3"), log, None)
     fill = work(later, log, 1, ICEBERG).fill
     assert fill is not None
-    assert [(id_, None if it is None else it.sql(fill.schema)) for id_, it in fill.values] == [(4, "(`f`)")]
+    ((id_, value),) = fill.values
+    assert isinstance(value, Expression)
+    assert (id_, value.sql(fill.schema)) == (4, "(`f`)")
+
+
+# A column in the place of another one.
+
+
+def expand(name: str, type_: DataType, lost: Literal["refuse", "null"] = "refuse") -> CastColumn:
+    return CastColumn(name=name, type=type_, lost=lost, way="expand")
+
+
+def test_a_column_of_another_type_takes_the_place_of_the_old_one_until_that_is_finished() -> None:
+    lake, chance = Lake(held=Held(columns=schema_of(a=STRING, b=INT32, c=INT32))), Random(1)
+    revisions = [
+        revision(Adopt(), id_="0"),
+        revision(expand("a", INT64), id_="1"),
+        revision(RenameColumn(old="b", new="d"), id_="2"),
+    ]
+    for item in revisions[:2]:
+        lake.carry_out(next_entry(item, lake.log, lake.held), chance, kills=False)
+
+    assert lake.held is not None
+    assert [(column.name, column.id) for column in lake.held.columns.columns] == [
+        ("a", 101),
+        ("b", 2),
+        ("c", 3),
+        ("__cdc_sync_was_1", 1),
+    ]
+    assert lake.log.entries[-1].computed == ((101, Converted(id=1)),)
+    assert may_lose(lake.log.entries[-1], Log(table=T, entries=lake.log.entries[:1])) == (
+        (schema_of(a=STRING).columns[0], INT64),
+    )
+    with pytest.raises(RefusedError, match="rows written since have their values in the new a only"):
+        undo_entry(lake.log, revisions[1])
+    lake.carry_out(next_entry(revisions[2], lake.log, lake.held), chance, kills=False)
+    assert [column.name for column in unfinished(lake.log)] == ["__cdc_sync_was_1"]
+    finish = finish_entry(lake.log)
+    assert finish is not None
+    assert from_json(to_json(finish), "x") == finish
+    lake.carry_out(finish, chance, kills=False)
+
+    assert [(column.name, column.id) for column in lake.held.columns.columns] == [("a", 101), ("d", 2), ("c", 3)]
+    assert finish_entry(lake.log) is None
+    assert [entry.revision for entry in lake.log.in_effect] == ["0", "1", "2"]
+    lake.carry_out(undo_entry(lake.log, revisions[2]), chance, kills=False)
+    assert [column.name for column in lake.held.columns.columns] == ["a", "b", "c"]
+    with pytest.raises(RefusedError):
+        undo_entry(lake.log, revisions[1])
+
+
+def test_what_is_expanded_is_no_list_and_can_be_cast() -> None:
+    before = schema_of(a=STRING, b=ListType(element_id=9, element=INT32), d=DATE)
+
+    def said(action: Action) -> str:
+        with pytest.raises(Unfit) as found:
+            compiled((action,), before)
+        return str(found.value)
+
+    assert (
+        said(expand("b", ListType(element_id=0, element=STRING)))
+        == "expands 'b', which is a list, map or struct; say way: exchange"
+    )
+    assert said(expand("d", INT32)).startswith("casts 'd' from DATE to INT, between which there is no cast")
+    with pytest.raises(Unfit, match="fills from column '__cdc_sync_was_1', which the revision drops"):
+        compiled((expand("a", INT32), DropColumn(name="__cdc_sync_was_1")), before)
+    exchange = revision(CastColumn(name="a", type=INT32))
+    assert '"way"' not in exchange.text, "what was applied before there were ways is not edited by that"
+    assert exchange.digest != revision(expand("a", INT32)).digest
 
 
 # What does not fit together.

@@ -446,3 +446,62 @@ def test_partitions_that_changed_and_a_table_without_rows_are_filled_too(
     empty = (AddColumn(column=NewColumn(name="last", type=INT32), fill="1"),)
     migrator(target, tmp_path, chain(lake.name, *FILLED, empty)).up()
     assert rows(lake)[1] == set()
+
+
+def test_a_column_of_another_type_is_filled_beside_its_writers_and_finished(
+    lake: Lake, target: Watched, tmp_path: Path
+) -> None:
+    _made_by_others(lake)
+    lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (3, 'x', NULL, DATE'2024-01-03', NULL)")
+    cast = CastColumn(name="qty", type=INT32, way="expand")
+    found = migrator(target, tmp_path, chain(lake.name, (Adopt(),), (cast,)), unit_size=1)
+    with pytest.raises(RefusedError, match="1 values of qty have no place in the new type"):
+        found.up()
+    lake.session.sql(f"UPDATE {lake.sql_name} SET qty = NULL WHERE id = 3")
+    (_, planned) = found.plan().steps if len(found.plan().steps) == 2 else (None, found.plan().steps[0])
+
+    assert planned.way == "expand"
+    assert planned.statements[-1] == (f"UPDATE {lake.name} SET qty = CAST(__cdc_sync_was_2 AS INT) WHERE qty IS NULL")
+    assert found.up(fill=False).exit_code == 4
+    lake.session.sql(
+        f"INSERT INTO {lake.sql_name} VALUES (4, 9, NULL, DATE'2024-01-01', NULL, NULL), "
+        "(5, NULL, NULL, DATE'2024-01-01', NULL, NULL)"
+    )
+    names, there = rows(lake)
+    assert names == ["id", "qty", "note", "day", "lines", "__cdc_sync_was_2"]
+    assert {row[:2] for row in there} == {(1, None), (2, None), (3, None), (4, 9), (5, None)}
+    with pytest.raises(RefusedError, match="rows are still to be filled"):
+        found.finish()
+    assert found.backfill().exit_code == 0
+    assert {row[:2] for row in rows(lake)[1]} == {(1, 5), (2, 7), (3, None), (4, 9), (5, None)}
+    (standing,) = found.status().tables
+    assert standing.unfinished == ("__cdc_sync_was_2",)
+    with pytest.raises(RefusedError, match="rows written since have their values in the new qty only"):
+        found.down(lake.name)
+    (step,) = found.finish(dry_run=True).steps
+    assert step.statements == (f"ALTER TABLE {lake.name} DROP COLUMN __cdc_sync_was_2",)
+    found.finish()
+    assert found.finish().steps == ()
+    assert rows(lake)[0] == ["id", "qty", "note", "day", "lines"]
+    assert found.plan().exit_code == 0
+
+
+def test_a_value_without_a_place_that_comes_behind_the_look_fails_the_fill(
+    lake: Lake, target: Watched, tmp_path: Path
+) -> None:
+    _made_by_others(lake)
+    real = target.migrate
+
+    def behind_the_look(name: TargetName, step: Migration, progress: Progress, said: Any = None) -> None:
+        if step.version == 2:
+            lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (3, 'x', NULL, DATE'2024-01-03', NULL)")
+        real(name, step, progress, said)
+
+    target.migrate = behind_the_look  # type: ignore[assignment,method-assign]
+    cast = CastColumn(name="qty", type=INT32, way="expand")
+    found = migrator(target, tmp_path, chain(lake.name, (Adopt(),), (cast,)))
+    with pytest.raises(TargetError, match="a value of qty has no place in its new type"):
+        found.up()
+    lake.session.sql(f"UPDATE {lake.sql_name} SET __cdc_sync_was_2 = '3' WHERE id = 3")
+    assert found.up().exit_code == 0
+    assert {row[:2] for row in rows(lake)[1]} == {(1, 5), (2, 7), (3, 3)}

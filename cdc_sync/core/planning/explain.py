@@ -24,7 +24,7 @@ from cdc_sync.core.migration.modes import METADATA
 from cdc_sync.core.migration.namerules import ANY_NAME
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import literal_text, type_text
-from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.revisions.fills import Converted, Fill, Value
 from cdc_sync.core.schema.changes import (
     AddColumn,
     ChangePrimaryKey,
@@ -40,8 +40,9 @@ from cdc_sync.core.schema.changes import (
     UpdateColumnNullability,
     UpdateColumnType,
 )
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.identifiers import quoted
-from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.members import (
     AddMember,
     DropMember,
@@ -150,12 +151,20 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
 def explain_fill(fill: Fill, target: TargetName) -> tuple[str, ...]:
     """Return SQL that would fill rows as a revision has them filled; `fill` is in the target's names."""
     table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
-    columns = ((fill.schema.column(id_), expression) for id_, expression in fill.values)
-    values = (
-        (column.name, literal_text(column.initial) if expression is None else expression.sql(fill.schema))
-        for column, expression in columns
+    columns = ((fill.schema.column(id_), value) for id_, value in fill.values)
+    return tuple(
+        _fill(table, {_quoted(column.name): _filled_from(value, column, fill.schema)}) for column, value in columns
     )
-    return tuple(_fill(table, {_quoted(name): value}) for name, value in values)
+
+
+def _filled_from(value: Value | None, column: Column, schema: InternalSchema) -> str:
+    match value:
+        case None:
+            return literal_text(column.initial)
+        case Expression():
+            return value.sql(schema)
+        case Converted(id=id_):
+            return f"CAST({_quoted(schema.column(id_).name)} AS {type_text(column.type)})"
 
 
 def _fill(table: str, values: Mapping[str, str]) -> str:

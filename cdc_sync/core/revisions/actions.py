@@ -80,11 +80,17 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastColumn:
-    """A column gets another type; a value that has no place in it is refused, or becomes NULL."""
+    """A column gets another type; a value that has no place in it is refused, or becomes NULL.
+
+    Attributes:
+        way: `exchange`: in place where the format does that, else all rows are written anew in one commit. `expand`: a
+            new column of the name, beside the old one, which rows are filled from unit by unit.
+    """
 
     name: str
     type: DataType
     lost: Literal["refuse", "null"] = "refuse"
+    way: Literal["exchange", "expand"] = "exchange"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

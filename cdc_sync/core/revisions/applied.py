@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.revisions.fills import Converted, Value
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema import serde
 from cdc_sync.core.schema.changes import SchemaChange
@@ -31,6 +32,7 @@ class Entry:
         partitioning: of a table that was created.
         computed: by the ids of new columns, what the rows that were there get in them.
         casts_to_null: what has no place in a column's new type became NULL.
+        finishes: what earlier revisions left of columns is dropped; it is no revision's own.
         created: the table was made by it.
     """
 
@@ -44,8 +46,9 @@ class Entry:
     undoes: bool = False
     created: bool = False
     partitioning: Partitioning | None = None
-    computed: tuple[tuple[int, Expression], ...] = ()
+    computed: tuple[tuple[int, Value], ...] = ()
     casts_to_null: bool = False
+    finishes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,8 @@ class Log:
         """The entries of revisions that were not taken back, in the order in which they were applied."""
         found: list[Entry] = []
         for entry in self.entries:
+            if entry.finishes:
+                continue
             if entry.undoes:
                 found = [other for other in found if other.revision != entry.revision]
             else:
@@ -124,8 +129,9 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "undoes": entry.undoes,
         "created": entry.created,
         "partition_by": None if entry.partitioning is None else str(entry.partitioning),
-        "computed": [[id_, list(expression.parts)] for id_, expression in entry.computed],
+        "computed": [[id_, _value_to_json(value)] for id_, value in entry.computed],
         "casts_to_null": entry.casts_to_null,
+        "finishes": entry.finishes,
     }
 
 
@@ -148,11 +154,20 @@ def from_json(data: Mapping[str, Any], place: str) -> Entry:
             undoes=data["undoes"],
             created=data["created"],
             partitioning=None if divided is None else Partitioning.parse(_parts(divided)),
-            computed=tuple((id_, Expression(parts=tuple(parts))) for id_, parts in data["computed"]),
+            computed=tuple((id_, _value_from_json(value)) for id_, value in data["computed"]),
             casts_to_null=data["casts_to_null"],
+            finishes=data.get("finishes", False),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise HistoryError(f"Cannot read {place}: {error!r}") from error
+
+
+def _value_to_json(value: Value) -> Any:
+    return list(value.parts) if isinstance(value, Expression) else asdict(value)
+
+
+def _value_from_json(data: Any) -> Value:
+    return Converted(**data) if isinstance(data, dict) else Expression(parts=tuple(data))
 
 
 def _parts(text: str) -> Sequence[str]:

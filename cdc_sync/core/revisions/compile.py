@@ -22,17 +22,21 @@ from cdc_sync.core.revisions.actions import (
     Place,
     RenameColumn,
 )
+from cdc_sync.core.revisions.fills import Converted, Value
 from cdc_sync.core.schema import changes
 from cdc_sync.core.schema.casts import converts
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.derive import with_ids
-from cdc_sync.core.schema.evolve import apply, left_neighbour
-from cdc_sync.core.schema.expressions import Expression, parse_expression
+from cdc_sync.core.schema.evolve import apply, apply_all, left_neighbour
+from cdc_sync.core.schema.expressions import parse_expression
 from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning, field_text
 from cdc_sync.core.schema.transforms import fits
-from cdc_sync.core.schema.types import Default
+from cdc_sync.core.schema.types import DataType, Default, ListType, MapType, StructType
 from cdc_sync.errors import SchemaError
+
+WAS_PREFIX = "__cdc_sync_was_"
+"""What the name of a column begins with that another one has taken the place of; its id follows."""
 
 
 class Unfit(Exception):
@@ -58,7 +62,7 @@ class Compiled(NamedTuple):
 
     schema: InternalSchema
     changes: tuple[SchemaChange, ...] = ()
-    computed: tuple[tuple[int, Expression], ...] = ()
+    computed: tuple[tuple[int, Value], ...] = ()
 
 
 def compiled(actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None) -> Compiled:
@@ -74,18 +78,23 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
     if before is None:
         return Compiled(_first(actions, found))
     schema, made = before, list[SchemaChange]()
-    computed: dict[int, tuple[int, Expression]] = {}
+    computed: dict[int, tuple[int, Value]] = {}
     for index, action in enumerate(actions):
         if isinstance(action, (CreateTable, Adopt)):
             raise Unfit("has a table already, which an earlier revision made or adopted", index)
         try:
-            change = _change(action, schema)
             if isinstance(action, AddColumn) and action.fill_sql is not None:
                 computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, schema)
-            schema = apply(schema, change)
+            if isinstance(action, CastColumn) and action.way == "expand":
+                value = Converted(id=_held(action.name, schema).id, refuses_lost=action.lost == "refuse")
+                computed[schema.last_column_id + 1] = index, value
+                steps = _expanded(action, schema)
+            else:
+                steps = (_change(action, schema),)
+            schema = apply_all(schema, steps)
         except SchemaError as error:
             raise Unfit(str(error), index) from None
-        made.append(change)
+        made += steps
     for index, expression in computed.values():
         _check_stays(expression, made, index)
     there = {column.id for column in schema.columns}
@@ -93,7 +102,7 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
     return Compiled(schema, tuple(made), fills)
 
 
-def _check_stays(expression: Expression, made: Sequence[SchemaChange], index: int) -> None:
+def _check_stays(expression: Value, made: Sequence[SchemaChange], index: int) -> None:
     """Rows are filled behind all changes: what is read has to be there by then, as it was."""
     for change in made:
         match change:
@@ -110,7 +119,7 @@ def _check_stays(expression: Expression, made: Sequence[SchemaChange], index: in
 def _first(actions: Sequence[Action], found: InternalSchema | None) -> InternalSchema:
     match actions[0]:
         case CreateTable(columns=columns, partitioning=partitioning):
-            schema = _new_schema(columns)
+            schema = new_schema(columns)
             _check_divides(partitioning, schema)
             return schema
         case Adopt(columns=wanted) if found is not None:
@@ -122,7 +131,8 @@ def _first(actions: Sequence[Action], found: InternalSchema | None) -> InternalS
             raise Unfit("is the first of its table: create_table or adopt comes before")
 
 
-def _new_schema(columns: Sequence[NewColumn]) -> InternalSchema:
+def new_schema(columns: Sequence[NewColumn]) -> InternalSchema:
+    """Return the schema of a table that has these columns from the start; ids are given in their order."""
     schema = EMPTY_SCHEMA
     for column in columns:
         last = schema.columns[-1].id if schema.columns else None
@@ -156,6 +166,34 @@ def _column(new: NewColumn, schema: InternalSchema, initial: Default = None) -> 
     return Column(id=id_, name=new.name, type=with_ids(new.type, id_), comment=new.comment, initial=initial)
 
 
+def _expanded(action: CastColumn, schema: InternalSchema) -> tuple[SchemaChange, ...]:
+    """Return what puts a new column in the place of an old one, which stays, behind all others, until rows are filled.
+
+    Whatever reads rows by their places finds the new one where the old one was.
+    """
+    old = _held(action.name, schema)
+    if isinstance(old.type, (ListType, MapType, StructType)) or isinstance(
+        action.type, (ListType, MapType, StructType)
+    ):
+        raise SchemaError(f"expands {old.name!r}, which is a list, map or struct; say way: exchange")
+    _check_cast(action, old, action.type)
+    left = left_neighbour(schema, old.id)
+    last = schema.columns[-1].id
+    new = NewColumn(name=old.name, type=action.type, comment=old.comment)
+    renamed = changes.RenameColumn(id=old.id, old=old.name, new=f"{WAS_PREFIX}{old.id}")
+    added = changes.AddColumn(column=_column(new, schema), after=left)
+    moved = changes.MoveColumn(id=old.id, old_after=added.column.id, new_after=last)
+    return (renamed, added) if old.id == last else (renamed, added, moved)
+
+
+def _check_cast(action: CastColumn, column: Column, after: DataType) -> None:
+    if not converts(column.type, after):
+        raise SchemaError(
+            f"casts {column.name!r} from {type_text(column.type)} to {type_text(after)}, between which there is no "
+            "cast; `cdc-sync docs type-changes` lists them"
+        )
+
+
 def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
     match action:
         case AddColumn(column=new, place=place, fill=fill):
@@ -173,11 +211,7 @@ def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
         case CastColumn(name=name, type=type_):
             column = _held(name, schema)
             after = with_ids(type_, schema.last_column_id, column.type)
-            if not converts(column.type, after):
-                raise SchemaError(
-                    f"casts {name!r} from {type_text(column.type)} to {type_text(after)}, between which there is no "
-                    "cast; `cdc-sync docs type-changes` lists them"
-                )
+            _check_cast(action, column, after)
             return changes.UpdateColumnType(id=column.id, old=column.type, new=after)
         case MoveColumn(name=name, place=place):
             column = _held(name, schema)

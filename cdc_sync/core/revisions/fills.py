@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeAlias
 
 from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import InternalSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """The value of another column of the row, in the type of this one.
+
+    Attributes:
+        id: of the other column.
+        refuses_lost: a value that has no place in the type fails the fill; else it is NULL.
+    """
+
+    id: int
+    refuses_lost: bool = True
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The columns that it reads."""
+        return frozenset((self.id,))
+
+
+Value: TypeAlias = Expression | Converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,13 +39,13 @@ class Fill:
     Attributes:
         number: the entry of the table's log that the rows are complete for afterwards.
         schema: behind it.
-        values: by the id of each column, in the order in which they are computed: an expression over a row that the
-            columns before are filled in already, or None for the column's own initial value.
+        values: by the id of each column, in the order in which they are computed: what is made of a row in which the
+            columns before are filled already, or None for the column's own initial value.
     """
 
     number: int
     schema: InternalSchema
-    values: tuple[tuple[int, Expression | None], ...]
+    values: tuple[tuple[int, Value | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

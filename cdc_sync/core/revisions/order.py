@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
 
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.actions import Adopt, CreateTable
+from cdc_sync.core.revisions.branches import disagreement
+from cdc_sync.core.revisions.compile import Unfit, compiled
 from cdc_sync.core.revisions.revision import Revision
 
 
@@ -23,10 +26,11 @@ def in_order(revisions: Sequence[Revision]) -> tuple[Revision, ...]:
     """Return revisions so that each comes behind all that it needs; among others, in the order given.
 
     Args:
-        revisions: of which `problems` finds none.
+        revisions: of which `problems` finds none; or a part of them.
     """
     known = {revision.id: revision for revision in revisions}
-    sorter = TopologicalSorter({item.id: (*item.parents, *item.depends_on) for item in revisions})
+    needed = {item.id: [id_ for id_ in (*item.parents, *item.depends_on) if id_ in known] for item in revisions}
+    sorter = TopologicalSorter(needed)
     sorter.prepare()
     places = {revision.id: place for place, revision in enumerate(revisions)}
     found: list[Revision] = []
@@ -42,8 +46,8 @@ def in_order(revisions: Sequence[Revision]) -> tuple[Revision, ...]:
 
 def problems(revisions: Sequence[Revision]) -> tuple[Problem, ...]:
     """Return all that is wrong with how revisions stand to each other, none if they can be put in an order."""
-    found = (*_doubles(revisions), *_missing(revisions), *_ends(revisions))
-    return found or tuple(_cycles(revisions))
+    found = (*_doubles(revisions), *_missing(revisions)) or tuple(_cycles(revisions))
+    return found or (*_ends(revisions), *_merges(revisions))
 
 
 def heads(revisions: Iterable[Revision]) -> Mapping[TargetName, tuple[str, ...]]:
@@ -89,7 +93,48 @@ def _ends(revisions: Sequence[Revision]) -> Iterator[Problem]:
     for table, ids in heads(revisions).items():
         if len(ids) > 1:
             text = f"{table} has {len(ids)} heads, {' and '.join(ids)}: write a revision whose parents they are"
-            yield Problem(id=ids[-1], text=text)
+            why = _disagreement(ids, revisions)
+            yield Problem(id=ids[-1], text=text if why is None else f"{text}; before that, {why}: change one of them")
+
+
+def _merges(revisions: Sequence[Revision]) -> Iterator[Problem]:
+    """Where branches meet, it has to be the same which of them came first."""
+    for revision in revisions:
+        why = _disagreement(revision.parents, revisions)
+        if why is not None:
+            yield Problem(id=revision.id, text=f"its parents cannot be joined: {why}; change one of them")
+
+
+def _disagreement(ids: Sequence[str], revisions: Sequence[Revision]) -> str | None:
+    """Say why it matters in which order branches are applied; of a table that was adopted nobody knows the columns."""
+    known = {revision.id: revision for revision in revisions}
+    for one, other in combinations(ids, 2):
+        before, behind = _ancestors(one, known), _ancestors(other, known)
+        common = in_order([known[id_] for id_ in known if id_ in before & behind])
+        schema = None
+        try:
+            for revision in common:
+                schema = compiled(revision.actions, schema).schema
+        except Unfit:
+            continue
+        if schema is None:
+            continue
+        branches = ([known[id_] for id_ in known if id_ in ids_] for ids_ in (before - behind, behind - before))
+        why = disagreement(schema, *map(in_order, branches))
+        if why is not None:
+            return why
+    return None
+
+
+def _ancestors(id_: str, known: Mapping[str, Revision]) -> set[str]:
+    """Return a revision and all of its table that come before it."""
+    found, open_ = set[str](), [id_]
+    while open_:
+        newest = open_.pop()
+        if newest not in found:
+            found.add(newest)
+            open_ += known[newest].parents
+    return found
 
 
 def _cycles(revisions: Sequence[Revision]) -> Iterator[Problem]:

@@ -62,6 +62,7 @@ def _action_to_json(action: Action) -> dict[str, Any]:
             found |= {"column": column, "place": place, "fill": action.fill, "fill_sql": action.fill_sql}
         case CastColumn():
             found |= {"name": action.name, "type": serde.type_to_json(action.type), "lost": action.lost}
+            found |= {"way": action.way} if action.way != "exchange" else {}
         case _:
             found |= asdict(action)
     return found

@@ -10,13 +10,13 @@ from cdc_sync.core.migration.capabilities import Capabilities
 from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, Step, migration
 from cdc_sync.core.revisions.actions import CastColumn, CreateTable
 from cdc_sync.core.revisions.applied import Entry, Log
-from cdc_sync.core.revisions.compile import compiled
-from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.revisions.compile import WAS_PREFIX, compiled
+from cdc_sync.core.revisions.fills import Converted, Fill, Value
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.casts import always_converts, casts_values, keeps_apart
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, SchemaChange, UpdateColumnType
 from cdc_sync.core.schema.diff import diff
-from cdc_sync.core.schema.expressions import Expression
+from cdc_sync.core.schema.evolve import apply_all, left_neighbour
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.core.schema.types import DataType, IntegerType, ListType, MapType, StructType
 from cdc_sync.errors import RefusedError
@@ -96,9 +96,9 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         how = "made" if newest.created else "adopted"
         raise RefusedError(f"Cannot take {newest.revision} back: it {how} {log.table}, which stays as it is")
     now = log.entries[-1].schema
-    before = replace(log.entries[at - 1].schema, last_column_id=now.last_column_id)
+    before = replace(_without_finished(log, at), last_column_id=now.last_column_id)
     changes = diff(now, before)
-    why = next((reason for change in changes for reason in (_lost_by(change, now),) if reason), None)
+    why = next((reason for change in changes for reason in (_lost_by(change, now, newest),) if reason), None)
     if why is not None:
         raise RefusedError(f"Cannot take {newest.revision} back: {why}")
     return replace(
@@ -111,12 +111,29 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         partitioning=None,
         computed=(),
         casts_to_null=False,
+        finishes=False,
     )
 
 
-def _lost_by(change: SchemaChange, schema: InternalSchema) -> str | None:
+def _without_finished(log: Log, number: int) -> InternalSchema:
+    """Return the columns after an entry, less those that were on their way out then and are dropped by now."""
+    schema = log.entries[number - 1].schema
+    finished = {
+        change.column.id
+        for entry in log.entries[number:]
+        if entry.finishes
+        for change in entry.changes
+        if isinstance(change, DropColumn)
+    }
+    stay = (it for it in schema.columns if it.id not in finished or not it.name.startswith(WAS_PREFIX))
+    return replace(schema, columns=tuple(stay))
+
+
+def _lost_by(change: SchemaChange, schema: InternalSchema, undone: Entry) -> str | None:
     """Say why a change does not lead back to the rows of before, None if it does."""
     match change:
+        case DropColumn(column=column) if isinstance(dict(undone.computed).get(column.id), Converted):
+            return f"rows written since have their values in the new {column.name} only; cast it back in a revision"
         case AddColumn(column=column):
             return f"it dropped column {column.name}, whose values are gone"
         case UpdateColumnType(id=id_, old=old, new=new) if not keeps_apart(new, old):
@@ -150,7 +167,7 @@ def work(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities
     stamped = None if not before.entries else _At(len(before.entries), before.entries[-1].schema)
     complete = None if rows is None else _At(rows, before.entries[rows - 1].schema)
     whole = migration(stamped, complete, head, capabilities=capabilities, partitioning=entry.partitioning)
-    values: dict[int, Expression | None] = {
+    values: dict[int, Value | None] = {
         column.id: None for step in whole.steps if isinstance(step, Backfill) for column in step.columns
     }
     values |= _computed(entry, before, rows)
@@ -164,7 +181,38 @@ def _strict(step: Step, entry: Entry) -> Step:
     return replace(step, refuses_lost=not entry.casts_to_null) if isinstance(step, RewriteTable) else step
 
 
-def _computed(entry: Entry, before: Log, rows: int | None) -> dict[int, Expression]:
+def unfinished(log: Log) -> tuple[Column, ...]:
+    """Return the columns of a table that others have taken the place of."""
+    columns = () if log.schema is None else log.schema.columns
+    return tuple(column for column in columns if column.name.startswith(WAS_PREFIX))
+
+
+def finish_entry(log: Log) -> Entry | None:
+    """Return the entry that drops the columns which others have taken the place of, None if there are none.
+
+    Args:
+        log: of a table whose rows are complete.
+    """
+    newest, gone = log.entries[-1], unfinished(log)
+    if not gone:
+        return None
+    schema = newest.schema
+    changes = tuple(DropColumn(column=it, after=left_neighbour(schema, it.id)) for it in reversed(gone))
+    return replace(
+        newest,
+        number=newest.number + 1,
+        changes=changes,
+        schema=apply_all(schema, changes),
+        undoes=False,
+        created=False,
+        partitioning=None,
+        computed=(),
+        casts_to_null=False,
+        finishes=True,
+    )
+
+
+def _computed(entry: Entry, before: Log, rows: int | None) -> dict[int, Value]:
     """Return what is to be computed for rows that are complete up to an entry; in a new table there are none."""
     there = {column.id for column in entry.schema.columns}
     due = () if rows is None else (*before.entries[rows:], entry)
@@ -184,13 +232,11 @@ def may_lose(entry: Entry, before: Log) -> tuple[tuple[Column, DataType], ...]:
     schema = before.schema
     if schema is None or entry.casts_to_null:
         return ()
-    return tuple(
-        (schema.column(change.id), change.new)
-        for change in entry.changes
-        if isinstance(change, UpdateColumnType)
-        and casts_values(change.old, change.new)
-        and not always_converts(change.old, change.new)
-    )
+    casts = [(schema.column(it.id), it.new) for it in entry.changes if isinstance(it, UpdateColumnType)]
+    casts += [
+        (schema.column(it.id), entry.schema.column(id_).type) for id_, it in entry.computed if isinstance(it, Converted)
+    ]
+    return tuple((old, new) for old, new in casts if casts_values(old.type, new) and not always_converts(old.type, new))
 
 
 def drift(known: InternalSchema, found: InternalSchema) -> str | None:

@@ -15,20 +15,23 @@ from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import explain, explain_fill
 from cdc_sync.core.revisions.applied import Entry, Log, differences
 from cdc_sync.core.revisions.compile import Unfit
-from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.revisions.fills import Converted, Fill
 from cdc_sync.core.revisions.order import in_order
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.steps import (
     Held,
     Work,
     drift,
+    finish_entry,
     may_lose,
     needs_rows,
     next_entry,
     pending,
     undo_entry,
+    unfinished,
     work,
 )
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.errors import CdcSyncError, RefusedError, TargetMoved
 from cdc_sync.operations.migrate.filler import Filler
 from cdc_sync.operations.migrate.report import (
@@ -164,6 +167,30 @@ class Migrator:
         get_logger().info("revision taken back", table=str(table), revision=entry.revision)
         return Migrated(name=self._name, steps=(step,))
 
+    def finish(self, table: TargetName | None = None, *, dry_run: bool = False) -> MigrationPlan | Migrated:
+        """Drop the columns that others have taken the place of.
+
+        Raises:
+            RefusedError: if rows are still to be filled from one.
+        """
+        steps: list[PlannedStep] = []
+        for name in self._tables(table):
+            log, held = self._checked(name)
+            entry = finish_entry(log) if held is not None and log.entries else None
+            if held is None or entry is None:
+                continue
+            if held.is_left:
+                raise RefusedError(
+                    f"Cannot finish {name}: rows are still to be filled; `cdc-sync migrate backfill` does"
+                )
+            steps.append(self._planned(entry, log, held, ""))
+            if not dry_run:
+                self._carry_out(entry, log, held.rows, fill=True)
+                get_logger().info("revision finished", table=str(name), dropped=len(entry.changes))
+        if dry_run:
+            return MigrationPlan(name=self._name, steps=tuple(steps))
+        return Migrated(name=self._name, steps=tuple(steps))
+
     def status(self) -> MigrationStatus:
         """Tell how every table stands that has a revision or a log."""
         return MigrationStatus(name=self._name, tables=tuple(self._stands(name) for name in self._tables(None)))
@@ -186,6 +213,7 @@ class Migrator:
             fill=held is not None and held.is_left,
             units=units,
             units_left=left,
+            unfinished=tuple(column.name for column in unfinished(log)),
             problem=problem,
         )
 
@@ -327,6 +355,8 @@ class Migrator:
             RefusedError: if it cannot be computed.
         """
         for id_, expression in entry.computed:
+            if not isinstance(expression, Expression):
+                continue
             reason = self._target.why_not_computed(entry.schema, id_, expression)
             if reason is not None:
                 name = entry.schema.column(id_).name
@@ -345,10 +375,11 @@ class Migrator:
             revision=entry.revision,
             number=entry.number,
             way=way,
-            rewrites=held.size if held is not None and way in ("fill", "exchange") else 0,
+            rewrites=held.size if held is not None and way in ("fill", "expand", "exchange") else 0,
             statements=tuple(statements),
             description=description,
             undoes=entry.undoes,
+            finishes=entry.finishes,
         )
 
 
@@ -360,4 +391,6 @@ def _way(todo: Work, log: Log) -> Way:
         return "adopt"
     if any(isinstance(step, RewriteTable) for step in steps):
         return "exchange"
-    return "in_place" if todo.fill is None else "fill"
+    if todo.fill is None:
+        return "in_place"
+    return "expand" if any(isinstance(value, Converted) for _, value in todo.fill.values) else "fill"

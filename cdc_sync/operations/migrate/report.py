@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import Phrase
 
-Way: TypeAlias = Literal["create", "adopt", "in_place", "fill", "exchange"]
-"""`in_place`: one small commit. `fill`: one, and then the rows are filled, in another. `exchange`: all rows are written
-anew and take the place of those of before, in one commit: readers see the table before or after it."""
+Way: TypeAlias = Literal["create", "adopt", "in_place", "fill", "expand", "exchange"]
+"""`in_place`: one small commit. `fill`: one, and then the rows are filled, in others. `expand`: the same for a column
+of another type, which takes the place of the old one; that one stays until it is finished. `exchange`: all rows are
+written anew and take the place of those of before, in one commit: readers see the table before or after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class PlannedStep:
     rewrites: int = 0
     description: str = ""
     undoes: bool = False
+    finishes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ class RevisedTable:
         pending: revisions that are not applied.
         fill: its rows are still to be filled.
         units, units_left: what those rows were divided into; 0 as long as they are not.
+        unfinished: columns that others have taken the place of, which `finish` drops.
         problem: why it cannot go on.
     """
 
@@ -94,6 +97,7 @@ class RevisedTable:
     fill: bool
     units: int = 0
     units_left: int = 0
+    unfinished: tuple[str, ...] = ()
     problem: str | None = None
 
 
@@ -112,6 +116,7 @@ class LoggedStep:
     number: int
     revision: str
     undoes: bool
+    finishes: bool
     changes: tuple[Phrase, ...]
 
 

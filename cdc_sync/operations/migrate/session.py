@@ -73,7 +73,7 @@ def _migrator(
         target = open_target(config.target, spark)
         if not isinstance(target, Revisable):
             raise RefusedError(
-                f"Cannot apply revisions to tables of format {config.target.format}: only iceberg's are, so far"
+                f"Cannot apply revisions to tables of format {config.target.format}: only of iceberg and delta"
             )
         filler = Filler(target, partial(FillPlans, config.root), pace, stop)
         yield Migrator(config.name, revisions, target, logs, filler, guard=guard)

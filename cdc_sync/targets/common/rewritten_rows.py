@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from cdc_sync.core.migration.migration import RewriteTable
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema
-from cdc_sync.spark.casting import converted, has_no_place
-from cdc_sync.spark.types import literal, to_spark
+from cdc_sync.spark.casting import converted, converted_or_fails
+from cdc_sync.spark.types import literal
 
 
 def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, metadata: Sequence[str]) -> DataFrame:
@@ -26,10 +25,8 @@ def converted_rows(rows: DataFrame, step: RewriteTable, after: InternalSchema, m
         held = rows[quoted(old.name)]
         if old.type == column.type:
             return held
-        new = converted(held, old.type, column.type)
-        if not step.refuses_lost:
-            return new
-        lost = F.raise_error(F.lit(f"a value of {old.name} has no place in its new type"))
-        return F.when(has_no_place(held, old.type, column.type), lost.cast(to_spark(column.type))).otherwise(new)
+        if step.refuses_lost:
+            return converted_or_fails(held, old.type, column.type, old.name)
+        return converted(held, old.type, column.type)
 
     return rows.select(*(value(column).alias(column.name) for column in after.columns), *metadata)

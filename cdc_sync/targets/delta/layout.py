@@ -19,8 +19,10 @@ from cdc_sync.core.migration.capabilities import DELTA
 from cdc_sync.core.migration.derived import Derived, Steps, derived_columns, derived_name, followed, text_left
 from cdc_sync.core.migration.modes import Mode
 from cdc_sync.core.migration.namerules import DERIVED_PREFIX
+from cdc_sync.core.schema.changes import DropColumn, RenameColumn
 from cdc_sync.core.schema.internal import InternalSchema
 from cdc_sync.core.schema.partitioning import UNPARTITIONED, PartitionField, Partitioning
+from cdc_sync.errors import TargetError
 from cdc_sync.targets.common.properties import PARTITION_PROPERTY
 from cdc_sync.targets.delta.fields import COLUMN_ID, Field, delta_type, new_field
 from cdc_sync.targets.delta.schema import altered, new_fields
@@ -101,7 +103,8 @@ def divided(layout: Layout, partitioning: Partitioning, schema: InternalSchema, 
 def rewritten(layout: Layout, steps: Steps, schema: InternalSchema, mode: Mode) -> Layout:
     """Return the layout after changes with which all rows are written; what is left of the partitioning stays."""
     if PRESENT_PROPERTY not in layout.properties:
-        return replace(layout, fields=altered(layout.fields, steps))
+        divided_by = _called_now(layout.divided_by, steps)
+        return replace(layout, fields=altered(layout.fields, steps), divided_by=divided_by)
     before = layout.partitioning
     laid = replace(layout, fields=altered(layout.own, steps))
     return _less(divided(laid, followed(before, steps), schema, mode), before)
@@ -110,7 +113,7 @@ def rewritten(layout: Layout, steps: Steps, schema: InternalSchema, mode: Mode) 
 def relabelled(layout: Layout, steps: Steps, schema: InternalSchema, mode: Mode) -> Layout:
     """Return the layout after changes in place: no file is touched, so every partition column stays."""
     before = layout.partitioning
-    laid = replace(layout, fields=altered(layout.fields, steps))
+    laid = replace(layout, fields=altered(layout.fields, steps), divided_by=_called_now(layout.divided_by, steps))
     if not before.fields:
         return laid
     kept: list[PartitionField] = []
@@ -127,6 +130,23 @@ def relabelled(layout: Layout, steps: Steps, schema: InternalSchema, mode: Mode)
         name = derived_name(item, DELTA.columns)
         laid = _named(laid, _on_its_way(name), name)
     return _less(laid.stamped({PRESENT_PROPERTY: str(Partitioning(fields=tuple(kept)))}), before)
+
+
+def _called_now(names: tuple[str, ...], steps: Steps) -> tuple[str, ...]:
+    """Return the partition columns of a table that others made, which are columns of its own.
+
+    Raises:
+        TargetError: if one goes.
+    """
+    for _, change in steps:
+        match change:
+            case RenameColumn(old=old, new=new):
+                names = tuple(new if name == old else name for name in names)
+            case DropColumn(column=column) if column.name in names:
+                raise TargetError(f"Cannot drop column {column.name}: the table is partitioned by it")
+            case _:
+                pass
+    return names
 
 
 def _less(layout: Layout, before: Partitioning) -> Layout:

@@ -14,9 +14,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice, tee
 from typing import Any
 
@@ -27,51 +26,20 @@ from cdc_sync.errors import TargetError
 from cdc_sync.spark.session import activate
 from cdc_sync.targets.common.commits import Beginning, Entry, Lineage
 from cdc_sync.targets.common.java import java_list
+from cdc_sync.targets.delta.failures import NumberTaken
 from cdc_sync.targets.delta.fields import Field, features_for
 from cdc_sync.targets.delta.layout import Layout
+from cdc_sync.targets.delta.log_commits import LogCommit, log_commit, readable
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_APPLICATION = "cdc_sync"
+APPLICATION = "cdc_sync"
 """Whose transactions are numbered; those of all pipelines together."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogCommit:
-    """What a commit says about itself.
-
-    Attributes:
-        at: when it was made, in milliseconds since the epoch.
-        marker: what the table holds; None if the commit does not say.
-        vacuumed_before: files that were part of no state since this moment are gone; None if it is no VACUUM.
-    """
-
-    version: int
-    at: int
-    marker: str | None
-    vacuumed_before: int | None = None
-
-
-def readable(commits: Iterable[LogCommit]) -> Iterator[LogCommit]:
-    """Return, of commits newest first, those whose files are there.
-
-    The newest can be read always; an older one if it was made no sooner than a VACUUM since then went back.
-    """
-    gone_before = 0
-    for number, commit in enumerate(commits):
-        if number and commit.at < gone_before:
-            return
-        gone_before = max(gone_before, commit.vacuumed_before or 0)
-        yield commit
 
 
 def forget(spark: SparkSession, path: str) -> None:
     """Let Delta look anew at a path where there was a table; it keeps what it read of a log for an hour."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(spark._jsparkSession, jvm.org.apache.hadoop.fs.Path(path))
-
-
-class NumberTaken(Exception):
-    """Another commit of ours is behind the snapshot that a change was made for."""
 
 
 class DeltaTable:
@@ -147,7 +115,7 @@ class DeltaTable:
             info = self._commit_info(version)
             if info is None:
                 return
-            yield _log_commit(version, info)
+            yield log_commit(version, info)
             if info.get("operation") == "RESTORE":
                 restored = info["operationParameters"]["version"]
                 if restored is None:
@@ -157,29 +125,43 @@ class DeltaTable:
                 version -= 1
         info = self._commit_info(0)
         if info is not None:
-            yield _log_commit(0, info)
+            yield log_commit(0, info)
 
     def made_at(self, version: int) -> int | None:
         """Return when a version was made, in milliseconds since the epoch; None if the log does not tell any more."""
         info = self._commit_info(version)
-        return None if info is None else _log_commit(version, info).at
+        return None if info is None else log_commit(version, info).at
 
     def _commit_info(self, version: int) -> dict[str, Any] | None:
         """Return what a commit says about itself, None if it is not kept any more."""
+        actions = self._actions(version)
+        if actions is None:
+            return None
+        with closing(actions):
+            return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+
+    def all_actions(self, version: int) -> Iterator[list[dict[str, Any]]]:
+        """Follow the commits back from a version, as far as the log is kept; yield what each did."""
+        while version >= 0:
+            actions = self._actions(version)
+            if actions is None:
+                return
+            yield list(actions)
+            version -= 1
+
+    def _actions(self, version: int) -> Generator[dict[str, Any]] | None:
         file = self._jvm.org.apache.spark.sql.delta.util.FileNames.unsafeDeltaFile(self._log.logPath(), version)
         hadoop = self._log.newDeltaHadoopConf()
         if not file.getFileSystem(hadoop).exists(file):
             return None
-        lines = self._log.store().readAsIterator(file, hadoop)
+        return self._read(self._log.store().readAsIterator(file, hadoop))
+
+    def _read(self, lines: Any) -> Generator[dict[str, Any]]:
         try:
             while lines.hasNext():
-                action = lines.next()
-                if action.startswith('{"commitInfo"'):
-                    info: dict[str, Any] = json.loads(action)["commitInfo"]
-                    return info
+                yield json.loads(lines.next())
         finally:
             lines.close()
-        return {}
 
     def layout(self, snapshot: Any) -> Layout:
         """Return what the table's metadata says of columns and partitions."""
@@ -201,7 +183,7 @@ class DeltaTable:
     def append(self, rows: DataFrame, marker: str, on: Any) -> None:
         """Add rows; `on` as for `execute`."""
         writer = rows.write.format("delta").mode("append").option("userMetadata", marker)
-        writer.option("txnAppId", _APPLICATION).option("txnVersion", _number(on) + 1).save(self.path)
+        writer.option("txnAppId", APPLICATION).option("txnVersion", _number(on) + 1).save(self.path)
         self._check_done(marker, on)
 
     def change(
@@ -233,6 +215,25 @@ class DeltaTable:
                 actions += _all(transaction.writeFiles(rows(transaction.readVersion(), layout)._jdf))
             self._commit(transaction, actions)
 
+    def replace(
+        self, files: Sequence[Any], on: Any, application: str, change: Callable[[DataFrame], DataFrame]
+    ) -> None:
+        """Write files of a snapshot anew, in one commit that fails if somebody has changed or removed one since.
+
+        Args:
+            on: the snapshot.
+            application: what the commit says it is of.
+            change: the rows of the files to what is written.
+        """
+        with self._session(None):
+            options = self._jvm.scala.Option
+            transaction = self._log.startTransaction(options.empty(), options.apply(on))
+            found = self._log.createDataFrame(on, self._seq(files), False, options.empty())
+            actions = [self._action({"txn": {"appId": application, "version": on.version(), "lastUpdated": _now()}})]
+            actions += [file.remove() for file in files]
+            actions += _all(transaction.writeFiles(change(DataFrame(found, self._spark))._jdf))
+            self._commit(transaction, actions)
+
     def execute(self, statement: str, marker: str, on: Any) -> None:
         """Change rows by a statement, whose commit carries the marker.
 
@@ -244,7 +245,7 @@ class DeltaTable:
             Py4JJavaError: as Delta does, if one came until it ended, or one of somebody else is in its way.
         """
         numbered = {
-            "spark.databricks.delta.write.txnAppId": _APPLICATION,
+            "spark.databricks.delta.write.txnAppId": APPLICATION,
             "spark.databricks.delta.write.txnVersion": str(_number(on) + 1),
         }
         with self._session(marker, numbered) as session:
@@ -299,9 +300,9 @@ class DeltaTable:
             NumberTaken: if it is taken already.
         """
         number = _number(on) + 1
-        if transaction.txnVersion(_APPLICATION) >= number:
+        if transaction.txnVersion(APPLICATION) >= number:
             raise NumberTaken
-        return self._action({"txn": {"appId": _APPLICATION, "version": number, "lastUpdated": _now()}})
+        return self._action({"txn": {"appId": APPLICATION, "version": number, "lastUpdated": _now()}})
 
     def _action(self, action: Mapping[str, Any]) -> Any:
         return self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson(json.dumps(action))
@@ -309,9 +310,12 @@ class DeltaTable:
     def _set_metadata(self, transaction: Any, metadata: dict[str, Any]) -> None:
         transaction.updateMetadata(self._action({"metaData": metadata}), False)
 
+    def _seq(self, items: Sequence[Any]) -> Any:
+        return self._jvm.PythonUtils.toSeq(java_list(self._jvm, items))
+
     def _commit(self, transaction: Any, actions: list[Any]) -> None:
         operation = getattr(self._jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$")
-        transaction.commit(self._jvm.PythonUtils.toSeq(java_list(self._jvm, actions)), getattr(operation, "MODULE$"))
+        transaction.commit(self._seq(actions), getattr(operation, "MODULE$"))
 
 
 def there(table: DeltaTable) -> Any:
@@ -328,21 +332,12 @@ def there(table: DeltaTable) -> Any:
 
 def _number(snapshot: Any) -> int:
     """Return the number of the newest commit of ours; -1 if there is none, or only such as had no number yet."""
-    found = snapshot.transactions().get(_APPLICATION)
+    found = snapshot.transactions().get(APPLICATION)
     return int(found.get()) if found.isDefined() else -1
 
 
 def _now() -> int:
     return int(time.time() * 1000)
-
-
-def _log_commit(version: int, info: Mapping[str, Any]) -> LogCommit:
-    at, gone = int(info.get("timestamp", 0)), None
-    if info.get("operation") == "VACUUM START":
-        given = info.get("operationParameters", {})
-        kept = given.get("specifiedRetentionMillis", given.get("defaultRetentionMillis"))
-        gone = at if kept is None else at - int(kept)
-    return LogCommit(version=version, at=at, marker=info.get("userMetadata"), vacuumed_before=gone)
 
 
 def _metadata(snapshot: Any) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_sync.core.migration.maintenance import Chores, Holdings, Maintained, Upkeep
-from cdc_sync.targets.delta.log import DeltaTable, readable
+from cdc_sync.targets.delta.log import DeltaTable
+from cdc_sync.targets.delta.log_commits import readable
 
 _LOG_RETENTION = "delta.logRetentionDuration"
 _DEFAULT_RETENTION = timedelta(days=30)

@@ -40,7 +40,10 @@ from cdc_sync.targets.delta.log import DeltaTable, there
 from cdc_sync.targets.protocol import check_held, marker_after_join
 
 _BEFORE_PROPERTY = "cdc_sync.before-rewrite"
-_TABLE_PROPERTIES = {"delta.columnMapping.mode": "name"}
+_MODE = "delta.columnMapping.mode"
+_TABLE_PROPERTIES = {_MODE: "name"}
+_MAPPING_VERSIONS = {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
+"""The least that a table is of which columns are mapped; a higher one stays. Source: Delta docs, "Column mapping"."""
 
 
 def mode_of(properties: Mapping[str, str]) -> Mode:
@@ -117,7 +120,9 @@ class DeltaSteps:
 
         def change(layout: Layout) -> Layout:
             laid = relabelled(layout, step.steps, migration.schema, mode_of(layout.properties))
-            return laid.stamped(stamps(migration))
+            # One that others made may find columns by the names that they have just now.
+            mapping = {} if step.steps or _MODE in layout.properties else _TABLE_PROPERTIES | _MAPPING_VERSIONS
+            return laid.stamped({**mapping, **stamps(migration)})
 
         self._table.change(None if held is None else held.to_text(), on, change)
 

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,26 +38,37 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.target_state import TargetState
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.model.shared_schema import RowMoves
+from cdc_sync.core.revisions.fills import Fill
+from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.internal import Column, InternalSchema
 from cdc_sync.spark.columns import value_column
+from cdc_sync.spark.expressions import why_not_computed
 from cdc_sync.spark.session import activate
 from cdc_sync.spark.types import literal, to_spark
 from cdc_sync.targets.common.commits import progress_of, states
 from cdc_sync.targets.common.folder import delete_folder, move_folder
-from cdc_sync.targets.common.java import failure, first_line
 from cdc_sync.targets.common.keyless import Writer, merge_whole_rows_statement, write_whole_rows
 from cdc_sync.targets.common.merge import merge_statement, viewed
 from cdc_sync.targets.common.partition_values import Division
 from cdc_sync.targets.common.past_members import Part, as_now, delta_part
-from cdc_sync.targets.common.properties import PARTITION_PROPERTY, UNION_PROPERTY, VERSION_PROPERTY, rows_version
+from cdc_sync.targets.common.properties import (
+    PARTITION_PROPERTY,
+    ROWS_PROPERTY,
+    UNION_PROPERTY,
+    VERSION_PROPERTY,
+    rows_version,
+)
 from cdc_sync.targets.common.shared_rows import change_rows_statement, held_rows, remove_rows_statement
 from cdc_sync.targets.delta import maintenance as delta_upkeep
+from cdc_sync.targets.delta.adopted import tracked
+from cdc_sync.targets.delta.failures import telling
 from cdc_sync.targets.delta.fields import COLUMN_ID, PHYSICAL_NAME, delta_type
-from cdc_sync.targets.delta.log import DeltaTable, NumberTaken, forget, there
+from cdc_sync.targets.delta.fill import DeltaFilling
+from cdc_sync.targets.delta.log import DeltaTable, forget, there
 from cdc_sync.targets.delta.migrate import DeltaSteps, division_of, kept_before, mode_of
 from cdc_sync.targets.hive.listing import Listed
-from cdc_sync.targets.protocol import Batch, Commit, RowsOf, check_held, moved
+from cdc_sync.targets.protocol import Batch, Commit, RowsOf, check_held
 
 
 class DeltaTarget:
@@ -78,7 +87,7 @@ class DeltaTarget:
 
     def state(self, name: TargetName) -> TargetState | None:
         """Read the stamp from the table's properties and the newest marker along the log."""
-        with _telling("read", name):
+        with telling("read", name):
             return self._state(name)
 
     def _state(self, name: TargetName) -> TargetState | None:
@@ -107,6 +116,28 @@ class DeltaTarget:
             ),
         )
 
+    def columns(self, name: TargetName) -> InternalSchema:
+        """Read the columns, whoever made them; those that a table of ours is divided by are none of them."""
+        with telling("read", name):
+            table = self._table(name)
+            return tracked(table.layout(there(table)).own)
+
+    def why_not_computed(self, schema: InternalSchema, id_: int, expression: Expression) -> str | None:
+        """Have Spark look at the expression, over a table without rows."""
+        return why_not_computed(self._spark, held_schema(schema, DELTA.columns), id_, expression)
+
+    def filling(self, name: TargetName, fill: Fill) -> DeltaFilling:
+        """Look which files are older than the columns, and not written anew since."""
+        held = replace(fill, schema=held_schema(fill.schema, DELTA.columns))
+        with telling("fill", name):
+            return DeltaFilling(self._spark, self._table(name), name, held)
+
+    def complete(self, name: TargetName, number: int) -> None:
+        """Set the property, in a commit of ours that no other one of ours comes before."""
+        with self._changing("stamp", name, Progress(version=0)) as (table, on):
+            if table.properties(on).get(VERSION_PROPERTY) == str(number):
+                table.change(None, on, lambda layout: layout.stamped({ROWS_PROPERTY: str(number)}))
+
     def migrate(
         self, name: TargetName, migration: Migration, progress: Progress, said: Mapping[int, DataFrame] | None = None
     ) -> None:
@@ -114,7 +145,7 @@ class DeltaTarget:
         migration = held_migration(migration, DELTA.columns)
         steps = DeltaSteps(name, self._table(name), migration, self._config.table_properties)
         for step in migration.steps:
-            with _telling(_VERBS[type(step)], name):
+            with telling(_VERBS[type(step)], name):
                 steps.carry_out(step, progress, said or {})
 
     def roll_back(self, name: TargetName) -> bool:
@@ -126,7 +157,7 @@ class DeltaTarget:
             return False
         before = progress_of(name, table.lineage(kept["commit"]))
         marker = before.to_text() if before is not None else ""
-        with _telling("roll back", name):
+        with telling("roll back", name):
             # What another job commits meanwhile fails this, and is not left beside the rows of before.
             once = {"spark.databricks.delta.maxCommitAttempts": "0"}
             table.run(f"RESTORE TABLE {table.sql_name} TO VERSION AS OF {kept['commit']}", once, marker)
@@ -185,7 +216,7 @@ class DeltaTarget:
             TargetMoved: if it held something else, or another commit came before the change's.
         """
         table = self._table(name)
-        with _telling(verb, name):
+        with telling(verb, name):
             on = there(table)
             check_held(name, progress_of(name, table.lineage(on.version())), behind)
             yield table, on
@@ -227,13 +258,13 @@ class DeltaTarget:
         """Ask the log."""
         table = self._table(name)
         kept = kept_before(table.properties(table.snapshot())).get("commit")
-        with _telling("look over", name):
+        with telling("look over", name):
             return delta_upkeep.holdings(self._spark, table, upkeep, kept=kept)
 
     def maintain(self, name: TargetName, chores: Chores) -> Maintained:
         """Compact, say the marker once more, and remove files."""
         table = self._table(name)
-        with _telling("maintain", name):
+        with telling("maintain", name):
             on = there(table)
             progress = progress_of(name, table.lineage(on.version()))
             return delta_upkeep.maintain(table, chores, on, marker=None if progress is None else progress.to_text())
@@ -273,8 +304,6 @@ class DeltaTarget:
         return DeltaTable(self._spark, self.path(name))
 
 
-_CONFLICTS = "io.delta.exceptions."
-"""The package of Delta's errors about commits that are in each other's way, and of no others."""
 _VERBS: Mapping[type[Step], str] = {
     CreateTable: "create",
     JoinValues: "join columns of",
@@ -295,17 +324,3 @@ def _past(column: Column, then: Mapping[int | str, Part], now: Part) -> SparkCol
     if part is None:
         return literal(column.initial, column.type).alias(value_column(column.id))
     return as_now(F.col(quoted(part.name)), part, now, column.type).alias(value_column(column.id))
-
-
-@contextmanager
-def _telling(verb: str, name: TargetName) -> Iterator[None]:
-    """Say which table something went wrong with, and that another commit came first where it did."""
-    try:
-        yield
-    except NumberTaken as error:
-        raise moved(name) from error
-    except (Py4JJavaError, PySparkException) as error:
-        said = first_line(error)
-        if said.startswith(_CONFLICTS):
-            raise moved(name) from error
-        raise failure(f"{verb} {name}", error) from error

@@ -1,0 +1,90 @@
+"""Two branches of a table's revisions: whether it makes a difference which of them a lake gets first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cdc_sync.core.migration.wording import type_text
+from cdc_sync.core.revisions.compile import Compiled, Unfit, compiled
+from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.schema.changes import UpdateColumnType
+from cdc_sync.core.schema.internal import Column, InternalSchema
+
+
+def disagreement(base: InternalSchema, one: Sequence[Revision], other: Sequence[Revision]) -> str | None:
+    """Say why lakes that get the revisions of two branches in different orders do not end with the same columns.
+
+    Every step of one branch is compared with every step of the other, for lakes may have got some of each. In which
+    order the columns stand does not count.
+
+    Args:
+        base: the columns where the branches begin.
+        one, other: their revisions, in order.
+
+    Returns:
+        None if all end with the same.
+    """
+    row = [base]
+    for second in other:
+        made = _made(second, row[-1])
+        if isinstance(made, str):
+            return None  # it is wrong by itself, which is said elsewhere
+        row.append(made.schema)
+    for first in one:
+        below = [_made(first, row[0])]
+        for place, second in enumerate(other):
+            left, here = below[-1], row[place]
+            if isinstance(left, str):
+                return None
+            why = _differ(first, second, here, left.schema, row[place + 1])
+            if why is not None:
+                return why
+            below.append(_made(second, left.schema))
+        row = [made.schema for made in below if not isinstance(made, str)]
+    return None
+
+
+def _differ(
+    first: Revision, second: Revision, here: InternalSchema, behind_first: InternalSchema, behind_second: InternalSchema
+) -> str | None:
+    """Compare the first and then the second revision with the second and then the first."""
+    straight, crossed = _made(second, behind_first), _made(first, behind_second)
+    for made, revision, before in ((straight, second, first), (crossed, first, second)):
+        if isinstance(made, str):
+            return f"{revision.id} cannot come behind {before.id}: it {made}"
+    assert not isinstance(straight, str)
+    assert not isinstance(crossed, str)
+    for revision, maker, changer in ((first, _made(first, here), second), (second, _made(second, here), first)):
+        cast = _read_and_cast(maker, _made(changer, here), here)
+        if cast is not None:
+            return f"{revision.id} fills from {cast!r}, whose type {changer.id} changes"
+    ours, theirs = _told(straight.schema), _told(crossed.schema)
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            return f"column {name!r} depends on which of {first.id} and {second.id} comes first"
+    return None
+
+
+def _made(revision: Revision, schema: InternalSchema) -> Compiled | str:
+    try:
+        return compiled(revision.actions, schema)
+    except Unfit as error:
+        return str(error)
+
+
+def _read_and_cast(maker: Compiled | str, changer: Compiled | str, here: InternalSchema) -> str | None:
+    """Return the name of a column that one revision fills from, and the other gives another type."""
+    if isinstance(maker, str) or isinstance(changer, str):
+        return None
+    read = {id_ for _, value in maker.computed for id_ in value.ids}
+    cast = {change.id for change in changer.changes if isinstance(change, UpdateColumnType)}
+    return next((column.name for column in here.columns if column.id in read & cast), None)
+
+
+def _told(schema: InternalSchema) -> dict[str, tuple[str, Column]]:
+    """Return the columns by name, with all that readers can tell."""
+    return {
+        column.name: (type_text(column.type), replace(column, id=0, type=schema.columns[0].type))
+        for column in schema.columns
+    }
