@@ -32,7 +32,7 @@ from cdc_sync.core.schema.expressions import parse_expression
 from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning, field_text
 from cdc_sync.core.schema.transforms import fits
-from cdc_sync.core.schema.types import DataType, Default, ListType, MapType, StructType
+from cdc_sync.core.schema.types import NESTED, DataType, Default
 from cdc_sync.errors import SchemaError
 
 WAS_PREFIX = "__cdc_sync_was_"
@@ -172,9 +172,7 @@ def _expanded(action: CastColumn, schema: InternalSchema) -> tuple[SchemaChange,
     Whatever reads rows by their places finds the new one where the old one was.
     """
     old = _held(action.name, schema)
-    if isinstance(old.type, (ListType, MapType, StructType)) or isinstance(
-        action.type, (ListType, MapType, StructType)
-    ):
+    if isinstance(old.type, NESTED) or isinstance(action.type, NESTED):
         raise SchemaError(f"expands {old.name!r}, which is a list, map or struct; say way: exchange")
     _check_cast(action, old, action.type)
     left = left_neighbour(schema, old.id)
