@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from structlog import get_logger
 
@@ -16,7 +17,9 @@ from cdc_sync.core.revisions.fills import Fill, FillPlan, Unit, units
 from cdc_sync.errors import LeaseHeld, TargetMoved
 from cdc_sync.runtime.lease import JobLease, since_boot, this_process
 from cdc_sync.storage.fill_plans import FillPlans
-from cdc_sync.targets.protocol import Filling, Revisable
+
+if TYPE_CHECKING:
+    from cdc_sync.targets.protocol import Filling, Revisable
 
 _ATTEMPTS = 10
 """Commits in a row that others come before until a fill is given up."""
