@@ -34,7 +34,7 @@ from cdc_sync.config.migrations import load_migrator, load_revisions
 from cdc_sync.operations.migrate.filler import Filler, Pace
 from cdc_sync.operations.migrate.migrator import Migrator
 from cdc_sync.spark.session import build_session
-from cdc_sync.storage.fill_plans import FillPlans
+from cdc_sync.storage.fill_plans import FillPlans, Rates
 from cdc_sync.storage.revision_logs import RevisionLogs
 from cdc_sync.targets.formats import open_target
 from cdc_sync.targets.protocol import Revisable
@@ -108,7 +108,7 @@ def _in_one_jvm(here: Path, rows: int, unit: int, found: dict[str, object]) -> b
 
     def migrator(name: str) -> Migrator:
         root = load_migrator(folders[name]).root
-        filler = Filler(target, partial(FillPlans, root), Pace(unit_size=unit), threading.Event())
+        filler = Filler(target, partial(FillPlans, root), Rates(root), Pace(unit_size=unit), threading.Event())
         return Migrator(name, load_revisions(folders[name]), target, RevisionLogs(root, create=True), filler)
 
     for name in names:

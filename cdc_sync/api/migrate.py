@@ -16,6 +16,7 @@ from cdc_sync.core.revisions.actions import Adopt
 from cdc_sync.core.revisions.applied import Log
 from cdc_sync.core.revisions.compile import Unfit, compiled
 from cdc_sync.core.revisions.order import in_order
+from cdc_sync.core.revisions.squash import squashed, written
 from cdc_sync.errors import ConfigError, LeaseHeld, RefusedError
 from cdc_sync.operations.migrate.report import (
     Checked,
@@ -48,6 +49,26 @@ def check(folder: str | Path) -> Checked:
         except Unfit as error:
             raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None
     return Checked(name=config.name, revisions=tuple(revision.id for revision in in_order(revisions)))
+
+
+def squash(folder: str | Path, table: str, *, release: str | None = None) -> dict[str, object]:
+    """Return what the file says of one revision that makes a table as all of its files do; without the lake.
+
+    Args:
+        release: the last one to be in it; the newest if unset.
+
+    Raises:
+        RefusedError: if there is no such table or release, or the table was adopted.
+    """
+    name, revisions = _named(table), load_revisions(folder)
+    found = [revision for revision in in_order(revisions) if revision.table == name]
+    if not found:
+        raise RefusedError(f"Cannot find {table}: no revision is of it")
+    releases = list(dict.fromkeys(revision.release for revision in revisions))
+    if release is not None and release not in releases:
+        raise RefusedError(f"Cannot find release {release}: there are {', '.join(releases)}")
+    last = len(releases) if release is None else releases.index(release) + 1
+    return written(squashed([it for it in found if it.release in releases[:last]]))
 
 
 def plan(folder: str | Path, table: str | None = None) -> MigrationPlan:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Annotated, TypeVar
 
 import typer
+import yaml
 
 from cdc_sync.api import migrate
 from cdc_sync.cli.guard import Style, ask, check_askable, guarded, style_of
@@ -39,6 +40,24 @@ def check(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: 
 def schema() -> None:
     """Print the JSON Schema of a revision's file, by which editors complete and check it."""
     typer.echo(json.dumps(revision_schema(), indent=2))
+
+
+@app.command()
+def squash(
+    ctx: typer.Context,
+    folder: Folder,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="schema.name", show_default=False)],
+    upto: Annotated[str | None, typer.Option("--upto", metavar="RELEASE", help="The last release to be in it.")] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Print one revision that stands for all of a table: put it in the place of their files.
+
+    New lakes make the table by it; one that has all that it replaces goes on as it is, and one that has only some of
+    it is refused.
+    """
+    style = style_of(ctx, False, verbose)
+    found = guarded(style, (), lambda: migrate.squash(folder, table, release=upto), quiet=True)
+    typer.echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True), nl=False)
 
 
 @app.command()

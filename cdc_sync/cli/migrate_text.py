@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TypeAlias
 
 from typing_extensions import assert_never
@@ -53,7 +54,7 @@ def _plan(value: MigrationPlan) -> Iterator[str]:
     for table in value.fills:
         yield f"{table}: rows are filled, which was left of the revisions before"
     for step in value.steps:
-        size = f" ({step.rewrites / 1e6:,.1f} MB)" if step.rewrites else ""
+        size = f" ({step.rewrites / 1e6:,.1f} MB{_time(step.seconds)})" if step.rewrites else ""
         yield f"{_named(step)}: {_WAYS[step.way]}{size}"
         if step.description:
             yield f"  {step.description}"
@@ -62,6 +63,12 @@ def _plan(value: MigrationPlan) -> Iterator[str]:
     yield from value.problems
     if not (value.steps or value.fills or value.problems):
         yield "Nothing is to be done: every revision is applied."
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f", about {timedelta(seconds=round(seconds))} for one process"
 
 
 def _done(value: Migrated) -> Iterator[str]:

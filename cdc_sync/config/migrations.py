@@ -21,6 +21,7 @@ from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions import actions
 from cdc_sync.core.revisions.order import problems
 from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.revisions.squash import resolved
 from cdc_sync.core.schema.partitioning import Partitioning, PartitioningError
 from cdc_sync.core.schema.type_words import parse_type
 from cdc_sync.core.schema.types import DataType
@@ -112,6 +113,13 @@ def _place(after: str | None, *, first: bool) -> actions.Place:
     return actions.Place(after=after, first=first)
 
 
+def _partitioning(texts: tuple[str, ...], *place: str) -> Partitioning:
+    try:
+        return Partitioning.parse(texts)
+    except PartitioningError as error:
+        problem(error.reason, *place, error.index)
+
+
 class _CreateTable(Section):
     columns: tuple[_Column, ...]
     partition_by: tuple[Text, ...] = ()
@@ -124,15 +132,24 @@ class _CreateTable(Section):
         double = next((place for place, name in enumerate(names) if name in names[:place]), None)
         if double is not None:
             problem("is a column's name already; engines do not tell names apart by case", "columns", double, "name")
-        try:
-            Partitioning.parse(self.partition_by)
-        except PartitioningError as error:
-            problem(error.reason, "partition_by", error.index)
+        _partitioning(self.partition_by, "partition_by")
         return self
 
     def action(self) -> actions.Action:
         columns = tuple(column.new for column in self.columns)
-        return actions.CreateTable(columns=columns, partitioning=Partitioning.parse(self.partition_by))
+        return actions.CreateTable(columns=columns, partitioning=_partitioning(self.partition_by))
+
+
+class _PartitionBy(Section):
+    by: tuple[Text, ...]
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> _PartitionBy:
+        _partitioning(self.by, "by")
+        return self
+
+    def action(self) -> actions.Action:
+        return actions.PartitionBy(partitioning=_partitioning(self.by))
 
 
 class _Adopt(Section):
@@ -227,6 +244,7 @@ class _Action(Section):
     cast_column: _CastColumn | None = None
     move_column: _MoveColumn | None = None
     comment: _Comment | None = None
+    partition_by: _PartitionBy | None = None
 
     @model_validator(mode="after")
     def _is_one(self) -> _Action:
@@ -251,6 +269,7 @@ class RevisionFile(Section):
     description: Text = "-"
     actions: tuple[_Action, ...]
     irreversible: Text | None = None
+    replaces: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _does_something(self) -> RevisionFile:
@@ -297,6 +316,7 @@ def load_revisions(path: str | Path) -> tuple[Revision, ...]:
         documents[revision.file] = document
         newest[revision.table] = revision.id
         found.append(revision)
+    found = list(resolved(found))
     if not wrong:
         files = {revision.id: revision.file for revision in found}
         wrong += [
@@ -343,6 +363,7 @@ def _revision(
         description="" if said.description == "-" else said.description,
         actions=tuple(item.action() for item in said.actions),
         irreversible=said.irreversible,
+        replaces=said.replaces,
     )
 
 

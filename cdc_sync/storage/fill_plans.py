@@ -9,11 +9,29 @@ from dataclasses import asdict
 
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.fills import FillPlan, Unit
-from cdc_sync.storage.documents import Documents
+from cdc_sync.storage.documents import Documents, document
 from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.object_store import name_of_parts
 
+_RATE = "rate.json"
 _REMEDY = "delete the file; the units are planned anew"
+
+
+class Rates:
+    """How fast rows were filled last, by whichever process: `rate.json`. Raises as `FillPlans`."""
+
+    def __init__(self, root: str) -> None:
+        """Open the file; nothing is made until something was measured."""
+        self._root = root
+
+    def measured(self, bytes_per_second: float) -> None:
+        """Write down what was measured."""
+        Documents(self._root, create=True).put(_RATE, {"bytes_per_second": round(bytes_per_second)})
+
+    def bytes_per_second(self) -> float | None:
+        """Return what was measured last, None if nothing was."""
+        text = Documents(self._root).text(_RATE)
+        return None if text is None else float(document(text, _RATE)["bytes_per_second"])
 
 
 class FillPlans:

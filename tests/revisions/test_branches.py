@@ -19,6 +19,7 @@ from cdc_sync.core.revisions.actions import (
     DropColumn,
     MoveColumn,
     NewColumn,
+    PartitionBy,
     Place,
     RenameColumn,
 )
@@ -27,10 +28,12 @@ from cdc_sync.core.revisions.compile import Unfit, compiled
 from cdc_sync.core.revisions.order import problems
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.internal import InternalSchema
+from cdc_sync.core.schema.partitioning import Partitioning
 from cdc_sync.core.schema.types import INT32, INT64, STRING
 from tests.revisions.test_steps import CREATE, revision, schema_of
 
 BASE = schema_of(a=INT32, b=STRING, c=INT32)
+PARTITION_BY_A = PartitionBy(partitioning=Partitioning.parse(["a"]))
 NAMES = ("a", "b", "c", "d", "e")
 
 
@@ -51,6 +54,14 @@ def add(name: str, sql: str | None = None) -> AddColumn:
         ),
         ((add("d"),), (add("d"),), "2 cannot come behind 1: it gives the name 'd'"),
         ((DropColumn(name="a"),), (add("d", "a || 'x'"),), "2 cannot come behind 1: it reads column 'a'"),
+        ((PARTITION_BY_A,), (add("d"),), None),
+        ((PARTITION_BY_A,), (PARTITION_BY_A,), None),
+        (
+            (PARTITION_BY_A,),
+            (PartitionBy(partitioning=Partitioning.parse(["b"])),),
+            "1 and 2 both say what the table is partitioned by",
+        ),
+        ((PARTITION_BY_A,), (RenameColumn(old="a", new="d"),), "1 cannot come behind 2: it is partitioned by a"),
         ((CastColumn(name="a", type=INT64),), (add("d", "a + 1"),), "2 fills from 'a', whose type 1 changes"),
         (
             (DropColumn(name="a"), AddColumn(column=NewColumn(name="a", type=INT32))),

@@ -18,7 +18,7 @@ from cdc_sync.core.revisions.fills import DataFile, Fill, FillPlan, Unit, units
 from cdc_sync.core.schema.types import INT32
 from cdc_sync.errors import TargetMoved
 from cdc_sync.operations.migrate.filler import Filler, Pace
-from cdc_sync.storage.fill_plans import FillPlans
+from cdc_sync.storage.fill_plans import FillPlans, Rates
 from tests.revisions.test_steps import schema_of
 
 T = TargetName(namespace="s", name="t")
@@ -110,7 +110,8 @@ class Filling:
 
 def filler(lake: Lake, root: Path, stop: threading.Event | None = None, **pace: Any) -> Filler:
     given_pace = Pace(**{"unit_size": 300, **pace})
-    return Filler(cast(Any, lake), partial(FillPlans, str(root)), given_pace, stop or threading.Event())
+    plans, rates = partial(FillPlans, str(root)), Rates(str(root))
+    return Filler(cast(Any, lake), plans, rates, given_pace, stop or threading.Event())
 
 
 @settings(max_examples=60, deadline=None)
@@ -200,3 +201,15 @@ def test_files_that_others_write_all_the_time_are_given_up(tmp_path: Path, monke
     monkeypatch.setattr(Filling, "run", moved)
     with pytest.raises(TargetMoved):
         filler(lake, tmp_path).fill(T, FILL)
+
+
+def test_how_long_it_takes_is_told_from_what_was_measured(tmp_path: Path) -> None:
+    lake = Lake([DataFile(path="a", size=1_000)], Random(1))
+    lake.calm = True
+    worker = filler(lake, tmp_path)
+
+    assert worker.seconds(1_000) is None
+    assert worker.fill(T, FILL)
+    seconds = filler(lake, tmp_path).seconds(1_000)
+    assert seconds is not None
+    assert 0 < seconds < 60

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_sync.core.migration.capabilities import ICEBERG
-from cdc_sync.core.migration.migration import AlterTable, CreateTable, Migration, RewriteTable
+from cdc_sync.core.migration.migration import AlterTable, CreateTable, Migration, Repartition, RewriteTable
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions.actions import (
     Action,
@@ -24,6 +24,7 @@ from cdc_sync.core.revisions.actions import (
     DropColumn,
     MoveColumn,
     NewColumn,
+    PartitionBy,
     Place,
     RenameColumn,
 )
@@ -103,7 +104,7 @@ def shape(schema: InternalSchema) -> list[tuple[str, DataType]]:
 def test_an_action_changes_the_columns(action: Action, names: str) -> None:
     before = schema_of(a=INT32, b=INT32, c=INT32)
 
-    after, changes, _ = compiled((action,), before)
+    after, changes, *_ = compiled((action,), before)
 
     assert [column.name for column in after.columns] == list(names)
     assert apply_all(before, changes) == after
@@ -258,7 +259,7 @@ class Lake:
 
 
 def actions_for(schema: InternalSchema, chance: Random, number: int) -> Action:
-    names = [column.name for column in schema.columns]
+    names = [column.name for column in schema.columns if not column.name.startswith("__cdc_sync")]
     name = chance.choice(names)
     fill = chance.choice((None, 5))
     new = AddColumn(
@@ -527,11 +528,40 @@ def test_what_is_expanded_is_no_list_and_can_be_cast() -> None:
         == "expands 'b', which is a list, map or struct; say way: exchange"
     )
     assert said(expand("d", INT32)).startswith("casts 'd' from DATE to INT, between which there is no cast")
-    with pytest.raises(Unfit, match="fills from column '__cdc_sync_was_1', which the revision drops"):
-        compiled((expand("a", INT32), DropColumn(name="__cdc_sync_was_1")), before)
+    for name in ("__cdc_sync_was_1", "`__cdc_sync_was_1`"):
+        with pytest.raises(Unfit, match="names '__cdc_sync_was_1', which cdc_sync keeps; `cdc-sync migrate finish`"):
+            compiled((expand("a", INT32), DropColumn(name=name)), before)
     exchange = revision(CastColumn(name="a", type=INT32))
     assert '"way"' not in exchange.text, "what was applied before there were ways is not edited by that"
     assert exchange.digest != revision(expand("a", INT32)).digest
+
+
+# What a table is divided by.
+
+
+def test_a_table_is_divided_in_another_way_before_the_stamp_and_back_again() -> None:
+    by_a, by_b = (Partitioning.parse([text]) for text in ("bucket(4, a)", "b"))
+    first, last = revision(CREATE, id_="1"), revision(PartitionBy(partitioning=by_b), id_="2")
+    log = _applied(first)
+    entry = next_entry(last, log, Held(columns=log.entries[0].schema, version=1, rows=1, partitioning=by_a))
+
+    todo = work(entry, log, 1, ICEBERG)
+    assert todo.columns is not None
+    assert todo.columns.steps[0] == Repartition(before=by_a, after=by_b)
+    assert [type(step).__name__ for step in todo.columns.steps] == ["Repartition", "AlterTable"]
+    assert todo.columns.rows == 2
+    assert from_json(to_json(entry), "x") == entry
+    log = Log(table=T, entries=(*log.entries, entry))
+    back = work(undo_entry(log, last), log, 2, ICEBERG).columns
+    assert back is not None
+    assert back.steps[0] == Repartition(before=by_b, after=by_a)
+    for actions, said in (
+        ((PartitionBy(partitioning=by_a), DropColumn(name="b")), "stands beside other actions"),
+        ((DropColumn(name="b"), PartitionBy(partitioning=by_a)), "stands beside other actions"),
+        ((PartitionBy(partitioning=Partitioning.parse(["x"])),), "is partitioned by x, and there is no column 'x'"),
+    ):
+        with pytest.raises(Unfit, match=said):
+            compiled(actions, log.entries[0].schema)
 
 
 # What does not fit together.

@@ -24,6 +24,7 @@ from cdc_sync.core.revisions.actions import (
     DropColumn,
     MoveColumn,
     NewColumn,
+    PartitionBy,
     Place,
     RenameColumn,
 )
@@ -35,7 +36,7 @@ from cdc_sync.core.schema.types import DATE, INT32, INT64, STRING, DecimalType
 from cdc_sync.errors import RefusedError, TargetError
 from cdc_sync.operations.migrate.filler import Filler, Pace
 from cdc_sync.operations.migrate.migrator import Migrator
-from cdc_sync.storage.fill_plans import FillPlans
+from cdc_sync.storage.fill_plans import FillPlans, Rates
 from cdc_sync.storage.revision_logs import RevisionLogs
 from cdc_sync.targets.iceberg.target import IcebergTarget
 from cdc_sync.targets.protocol import Filling, Revisable, Target
@@ -117,7 +118,7 @@ def chain(name: TargetName, *revisions: tuple[Action, ...]) -> list[Revision]:
 
 def migrator(target: Watched, folder: Path, revisions: list[Revision], unit_size: int = 1 << 30) -> Migrator:
     pace = Pace(unit_size=unit_size)
-    filler = Filler(target, partial(FillPlans, str(folder)), pace, threading.Event())
+    filler = Filler(target, partial(FillPlans, str(folder)), Rates(str(folder)), pace, threading.Event())
     return Migrator("tests", revisions, target, RevisionLogs(str(folder), create=True), filler)
 
 
@@ -505,3 +506,31 @@ def test_a_value_without_a_place_that_comes_behind_the_look_fails_the_fill(
     lake.session.sql(f"UPDATE {lake.sql_name} SET __cdc_sync_was_2 = '3' WHERE id = 3")
     assert found.up().exit_code == 0
     assert {row[:2] for row in rows(lake)[1]} == {(1, 5), (2, 7), (3, 3)}
+
+
+def test_members_of_structs_and_partitions_change_with_the_rows(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    _made_by_others(lake)
+    actions: list[tuple[Action, ...]] = [
+        (Adopt(),),
+        (
+            AddColumn(column=NewColumn(name="lines.element.unit", type=STRING), place=Place(first=True)),
+            RenameColumn(old="lines.element.n", new="count"),
+            CastColumn(name="lines.element.count", type=INT64),
+        ),
+        (PartitionBy(partitioning=Partitioning.parse(["month(day)", "bucket(2, id)"])),),
+        (DropColumn(name="lines.element.sku"),),
+    ]
+    found = migrator(target, tmp_path, chain(lake.name, *actions))
+    found.up()
+    lake.session.sql(
+        f"INSERT INTO {lake.sql_name} VALUES "
+        "(3, '9', NULL, DATE'2024-02-03', array(named_struct('unit', 'kg', 'count', 4)))"
+    )
+
+    lines = {row[0]: row[4] for row in rows(lake)[1]}
+    assert lines == {1: "[Row(unit=None, count=1)]", 2: None, 3: "[Row(unit='kg', count=4)]"}
+    files = lake.session.sql(f"SELECT partition.* FROM {lake.sql_name}.files").collect()
+    months = {value for row in files for name, value in row.asDict().items() if name.endswith("month_4")}
+    assert months == {648, 649}, "months since 1970: what is written from then on is divided by them"
+    with pytest.raises(RefusedError, match="values of lines may not be what they were"):
+        found.down(lake.name)

@@ -109,5 +109,12 @@ class CommentColumn:
     comment: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBy:
+    """The table's files are divided by this from now on; alone in its revision."""
+
+    partitioning: Partitioning
+
+
 ColumnAction: TypeAlias = AddColumn | DropColumn | RenameColumn | CastColumn | MoveColumn | CommentColumn
-Action: TypeAlias = CreateTable | Adopt | ColumnAction
+Action: TypeAlias = CreateTable | Adopt | PartitionBy | ColumnAction

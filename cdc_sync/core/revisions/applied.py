@@ -14,7 +14,7 @@ from cdc_sync.core.schema import serde
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.expressions import Expression
 from cdc_sync.core.schema.internal import InternalSchema
-from cdc_sync.core.schema.partitioning import Partitioning
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.errors import HistoryError
 
 
@@ -29,9 +29,11 @@ class Entry:
         digest, text: of what the revision did then.
         changes: of the columns; empty for the first.
         schema: after them.
-        partitioning: of a table that was created.
+        partitioning: what the table's files are divided by from then on, None if nothing changed about that.
+        divided_before: the same before.
         computed: by the ids of new columns, what the rows that were there get in them.
         casts_to_null: what has no place in a column's new type became NULL.
+        replaces: revisions in effect that the one of this entry stands for from now on; nothing was changed by it.
         finishes: what earlier revisions left of columns is dropped; it is no revision's own.
         created: the table was made by it.
     """
@@ -46,9 +48,11 @@ class Entry:
     undoes: bool = False
     created: bool = False
     partitioning: Partitioning | None = None
+    divided_before: Partitioning = UNPARTITIONED
     computed: tuple[tuple[int, Value], ...] = ()
     casts_to_null: bool = False
     finishes: bool = False
+    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +100,11 @@ class Log:
                 continue
             if entry.undoes:
                 found = [other for other in found if other.revision != entry.revision]
+            elif entry.replaces:
+                # In their place: what was applied behind them is still behind it.
+                place = next(number for number, other in enumerate(found) if other.revision in entry.replaces)
+                found.insert(place, entry)
+                found = [other for other in found if other.revision not in entry.replaces]
             else:
                 found.append(entry)
         return tuple(found)
@@ -104,8 +113,11 @@ class Log:
 def differences(log: Log, revisions: Mapping[str, Revision]) -> tuple[str, ...]:
     """Return what was changed in the files of revisions since they were applied, each in some lines."""
     found = []
+    replaced = {id_ for revision in revisions.values() for id_ in revision.replaces}
     for entry in log.in_effect:
         revision = revisions.get(entry.revision)
+        if revision is None and entry.revision in replaced:
+            continue
         if revision is None:
             found.append(f"{entry.revision} was applied to {entry.table}, and its file is gone")
         elif revision.digest != entry.digest:
@@ -129,9 +141,11 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "undoes": entry.undoes,
         "created": entry.created,
         "partition_by": None if entry.partitioning is None else str(entry.partitioning),
+        "divided_before": str(entry.divided_before),
         "computed": [[id_, _value_to_json(value)] for id_, value in entry.computed],
         "casts_to_null": entry.casts_to_null,
         "finishes": entry.finishes,
+        "replaces": list(entry.replaces),
     }
 
 
@@ -154,9 +168,11 @@ def from_json(data: Mapping[str, Any], place: str) -> Entry:
             undoes=data["undoes"],
             created=data["created"],
             partitioning=None if divided is None else Partitioning.parse(_parts(divided)),
+            divided_before=Partitioning.parse(_parts(data.get("divided_before", ""))),
             computed=tuple((id_, _value_from_json(value)) for id_, value in data["computed"]),
             casts_to_null=data["casts_to_null"],
             finishes=data.get("finishes", False),
+            replaces=tuple(data.get("replaces", ())),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise HistoryError(f"Cannot read {place}: {error!r}") from error

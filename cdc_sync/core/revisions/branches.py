@@ -10,6 +10,7 @@ from cdc_sync.core.revisions.compile import Compiled, Unfit, compiled
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.schema.changes import UpdateColumnType
 from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.types import BOOLEAN
 
 
 def disagreement(base: InternalSchema, one: Sequence[Revision], other: Sequence[Revision]) -> str | None:
@@ -55,6 +56,9 @@ def _differ(
             return f"{revision.id} cannot come behind {before.id}: it {made}"
     assert not isinstance(straight, str)
     assert not isinstance(crossed, str)
+    divided = {made.partitioning for made in (_made(first, here), straight) if not isinstance(made, str)} - {None}
+    if len(divided) > 1:
+        return f"{first.id} and {second.id} both say what the table is partitioned by"
     for revision, maker, changer in ((first, _made(first, here), second), (second, _made(second, here), first)):
         cast = _read_and_cast(maker, _made(changer, here), here)
         if cast is not None:
@@ -83,8 +87,5 @@ def _read_and_cast(maker: Compiled | str, changer: Compiled | str, here: Interna
 
 
 def _told(schema: InternalSchema) -> dict[str, tuple[str, Column]]:
-    """Return the columns by name, with all that readers can tell."""
-    return {
-        column.name: (type_text(column.type), replace(column, id=0, type=schema.columns[0].type))
-        for column in schema.columns
-    }
+    """Return the columns by name, with all that readers can tell: ids are none of it."""
+    return {column.name: (type_text(column.type), replace(column, id=0, type=BOOLEAN)) for column in schema.columns}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from typing_extensions import assert_never
@@ -19,10 +20,12 @@ from cdc_sync.core.revisions.actions import (
     DropColumn,
     MoveColumn,
     NewColumn,
+    PartitionBy,
     Place,
     RenameColumn,
 )
 from cdc_sync.core.revisions.fills import Converted, Value
+from cdc_sync.core.revisions.inside import change_inside, parse_path
 from cdc_sync.core.schema import changes
 from cdc_sync.core.schema.casts import converts
 from cdc_sync.core.schema.changes import SchemaChange
@@ -58,11 +61,13 @@ class Compiled(NamedTuple):
         schema: behind it.
         changes: that lead there; none in a table's first revision.
         computed: by the ids of new columns, what the rows that are there get in them.
+        partitioning: what the table's files are to be divided by; None if nothing is said of it.
     """
 
     schema: InternalSchema
     changes: tuple[SchemaChange, ...] = ()
     computed: tuple[tuple[int, Value], ...] = ()
+    partitioning: Partitioning | None = None
 
 
 def compiled(actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None) -> Compiled:
@@ -75,17 +80,25 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
     Raises:
         Unfit: if an action names a column that is not there, or whose name is taken, or asks for what cannot be.
     """
+    first = actions[0]
     if before is None:
-        return Compiled(_first(actions, found))
+        return Compiled(
+            _first(actions, found), partitioning=first.partitioning if isinstance(first, CreateTable) else None
+        )
+    if isinstance(first, PartitionBy) and len(actions) == 1:
+        _check_divides(first.partitioning, before)
+        return Compiled(before, partitioning=first.partitioning)
     schema, made = before, list[SchemaChange]()
     computed: dict[int, tuple[int, Value]] = {}
     for index, action in enumerate(actions):
         if isinstance(action, (CreateTable, Adopt)):
             raise Unfit("has a table already, which an earlier revision made or adopted", index)
+        if isinstance(action, PartitionBy):
+            raise Unfit("stands beside other actions; partition_by is alone in its revision", index)
         try:
             if isinstance(action, AddColumn) and action.fill_sql is not None:
-                computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, schema)
-            if isinstance(action, CastColumn) and action.way == "expand":
+                computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, _own(schema))
+            if isinstance(action, CastColumn) and action.way == "expand" and change_inside(action, schema) is None:
                 value = Converted(id=_held(action.name, schema).id, refuses_lost=action.lost == "refuse")
                 computed[schema.last_column_id + 1] = index, value
                 steps = _expanded(action, schema)
@@ -100,6 +113,12 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
     there = {column.id for column in schema.columns}
     fills = tuple((id_, expression) for id_, (_, expression) in computed.items() if id_ in there)
     return Compiled(schema, tuple(made), fills)
+
+
+def _own(schema: InternalSchema) -> InternalSchema:
+    """Return the columns of a table without those that others have taken the place of."""
+    columns = tuple(column for column in schema.columns if not column.name.startswith(WAS_PREFIX))
+    return replace(schema, columns=columns)
 
 
 def _check_stays(expression: Value, made: Sequence[SchemaChange], index: int) -> None:
@@ -193,8 +212,12 @@ def _check_cast(action: CastColumn, column: Column, after: DataType) -> None:
 
 
 def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
+    inside = change_inside(action, schema)
+    if inside is not None:
+        return inside
     match action:
         case AddColumn(column=new, place=place, fill=fill):
+            new = replace(new, name=_plain(new.name))
             _check_free(new.name, schema)
             return changes.AddColumn(column=_column(new, schema, fill), after=_after(place, schema))
         case DropColumn(name=name):
@@ -204,8 +227,9 @@ def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
             return changes.DropColumn(column=column, after=left_neighbour(schema, column.id))
         case RenameColumn(old=old, new=name):
             column = _held(old, schema)
-            _check_free(name, schema, but=old)
-            return changes.RenameColumn(id=column.id, old=old, new=name)
+            new_name = _plain(name)
+            _check_free(new_name, schema, but=column.name)
+            return changes.RenameColumn(id=column.id, old=column.name, new=new_name)
         case CastColumn(name=name, type=type_):
             column = _held(name, schema)
             after = with_ids(type_, schema.last_column_id, column.type)
@@ -233,8 +257,20 @@ def _after(place: Place, schema: InternalSchema) -> int | None:
     return schema.columns[-1].id if place.after is None else _held(place.after, schema).id
 
 
+def _plain(name: str) -> str:
+    """Return the name of a new column, without quotes."""
+    parts = parse_path(name)
+    if len(parts) > 1:
+        raise SchemaError(f"names a column {name!r}; a name with a dot is quoted by `")
+    if parts[0].startswith(WAS_PREFIX):
+        raise SchemaError(f"names {parts[0]!r}, which cdc_sync keeps; `cdc-sync migrate finish` drops it")
+    return parts[0]
+
+
 def _held(name: str, schema: InternalSchema) -> Column:
     found = schema.find(name)
+    if found is None or name.startswith(WAS_PREFIX):
+        found = schema.find(_plain(name))
     if found is None:
         names = ", ".join(column.name for column in schema.columns)
         raise SchemaError(f"names column {name!r}, which the table does not have by then; it has {names}")

@@ -77,6 +77,11 @@ def _missing(revisions: Sequence[Revision]) -> Iterator[Problem]:
                 yield Problem(id=revision.id, text=f"its parent {parent!r} is in no file")
             elif known[parent].table != revision.table:
                 yield Problem(id=revision.id, text=f"its parent {parent!r} is of {known[parent].table}; say depends_on")
+        for other in revision.replaces:
+            if other == revision.id:
+                yield Problem(id=revision.id, text=f"it replaces {other!r}, which is its own name; give it another one")
+            elif other in known:
+                yield Problem(id=revision.id, text=f"it replaces {other!r}, whose file is still there; take that away")
         for needed in revision.depends_on:
             if needed not in known:
                 yield Problem(id=revision.id, text=f"it depends on {needed!r}, which is in no file")
@@ -88,6 +93,8 @@ def _ends(revisions: Sequence[Revision]) -> Iterator[Problem]:
         begins = [action for action in revision.actions if isinstance(action, (CreateTable, Adopt))]
         if not revision.parents and not begins:
             yield Problem(id=revision.id, text="it is the first of its table: it has to create_table or adopt it")
+        elif revision.replaces and not isinstance(revision.actions[0], CreateTable):
+            yield Problem(id=revision.id, text="it replaces others; only a revision that has create_table does")
         elif begins and (revision.parents or len(revision.actions) > 1):
             yield Problem(id=revision.id, text="create_table and adopt stand alone, in the first revision of a table")
     for table, ids in heads(revisions).items():

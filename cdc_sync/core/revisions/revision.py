@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.core.revisions.actions import Action, AddColumn, Adopt, CastColumn, CreateTable, NewColumn
+from cdc_sync.core.revisions.actions import Action, AddColumn, Adopt, CastColumn, CreateTable, NewColumn, PartitionBy
 from cdc_sync.core.schema import serde
 
 
@@ -26,6 +26,7 @@ class Revision:
         description: for people.
         actions: one after the other.
         irreversible: why it cannot be undone, None if it may be.
+        replaces: revisions that it stands for, whose files are gone.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Revision:
     file: str = ""
     description: str = ""
     irreversible: str | None = None
+    replaces: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -55,6 +57,8 @@ def _action_to_json(action: Action) -> dict[str, Any]:
     match action:
         case CreateTable():
             found |= {"columns": _columns(action.columns), "partition_by": str(action.partitioning)}
+        case PartitionBy():
+            found |= {"by": str(action.partitioning)}
         case Adopt():
             found |= {"columns": _columns(action.columns)}
         case AddColumn():

@@ -7,17 +7,27 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from cdc_sync.core.migration.capabilities import Capabilities
-from cdc_sync.core.migration.migration import AlterTable, Backfill, Migration, RewriteTable, Step, migration
+from cdc_sync.core.migration.migration import (
+    AlterTable,
+    Backfill,
+    Migration,
+    Repartition,
+    RewriteTable,
+    Step,
+    migration,
+)
 from cdc_sync.core.revisions.actions import CastColumn, CreateTable
 from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.compile import WAS_PREFIX, compiled
 from cdc_sync.core.revisions.fills import Converted, Fill, Value
 from cdc_sync.core.revisions.revision import Revision
+from cdc_sync.core.revisions.squash import taken_as_done
 from cdc_sync.core.schema.casts import always_converts, casts_values, keeps_apart
 from cdc_sync.core.schema.changes import AddColumn, DropColumn, SchemaChange, UpdateColumnType
 from cdc_sync.core.schema.diff import diff
 from cdc_sync.core.schema.evolve import apply_all, left_neighbour
 from cdc_sync.core.schema.internal import Column, InternalSchema
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
 from cdc_sync.core.schema.types import DataType, IntegerType, ListType, MapType, StructType
 from cdc_sync.errors import RefusedError
 
@@ -31,6 +41,7 @@ class Held:
         rows: the entry that its rows are complete for.
         columns: as its format shows them.
         fed: a pipeline writes it.
+        partitioning: what its files are divided by.
         size: bytes of its files.
     """
 
@@ -38,6 +49,7 @@ class Held:
     version: int | None = None
     rows: int | None = None
     fed: bool = False
+    partitioning: Partitioning = UNPARTITIONED
     size: int = 0
 
     @property
@@ -63,10 +75,13 @@ def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
 
     Raises:
         Unfit: if the revision does not fit the columns.
+        RefusedError: if the table has some of the revisions that this one stands for.
     """
+    done = taken_as_done(revision, log)
+    if done is not None:
+        return done
     found = None if held is None else held.columns
     made = compiled(revision.actions, log.schema, found)
-    first = revision.actions[0]
     return Entry(
         table=revision.table,
         number=len(log.entries) + 1,
@@ -76,8 +91,9 @@ def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
         changes=made.changes,
         schema=made.schema,
         computed=made.computed,
-        created=isinstance(first, CreateTable),
-        partitioning=first.partitioning if isinstance(first, CreateTable) else None,
+        created=isinstance(revision.actions[0], CreateTable),
+        partitioning=made.partitioning,
+        divided_before=UNPARTITIONED if held is None else held.partitioning,
         casts_to_null=any(isinstance(action, CastColumn) and action.lost == "null" for action in revision.actions),
     )
 
@@ -92,6 +108,8 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
     at = newest.number - 1
     if revision.irreversible is not None:
         raise RefusedError(f"Cannot take {newest.revision} back: it is irreversible: {revision.irreversible}")
+    if newest.replaces:
+        raise RefusedError(f"Cannot take {newest.revision} back: it stands for {len(newest.replaces)} revisions")
     if not at:
         how = "made" if newest.created else "adopted"
         raise RefusedError(f"Cannot take {newest.revision} back: it {how} {log.table}, which stays as it is")
@@ -108,10 +126,12 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         schema=before,
         undoes=True,
         created=False,
-        partitioning=None,
+        partitioning=None if newest.partitioning is None else newest.divided_before,
+        divided_before=newest.partitioning or UNPARTITIONED,
         computed=(),
         casts_to_null=False,
         finishes=False,
+        replaces=(),
     )
 
 
@@ -173,6 +193,10 @@ def work(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities
     values |= _computed(entry, before, rows)
     fill = Fill(number=number, schema=entry.schema, values=tuple(sorted(values.items()))) if values else None
     other = tuple(_strict(step, entry) for step in whole.steps if not isinstance(step, Backfill))
+    if entry.partitioning is not None and not entry.created:
+        kind = capabilities.partitions or "hidden"
+        # Before the stamp: whoever is killed between the two does it once more.
+        other = (Repartition(before=entry.divided_before, after=entry.partitioning, partitions=kind), *other)
     return Work(replace(whole, rows=number if fill is None else rows, steps=other) if other else None, fill)
 
 
@@ -209,6 +233,7 @@ def finish_entry(log: Log) -> Entry | None:
         computed=(),
         casts_to_null=False,
         finishes=True,
+        replaces=(),
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from cdc_sync.core.schema.identifiers import quoted
 from cdc_sync.core.schema.types import (
     BINARY,
     BOOLEAN,
@@ -154,3 +155,18 @@ class _Reader:
         rest = self._text[self._at :].strip()
         where = f", wrong from {rest!r} on" if self._at and rest else ""
         return SchemaError(f"must be a type ({_KNOWN}), not {self._text!r}{where}")
+
+
+def type_words(type_: DataType) -> str:
+    """Write a type so that `parse_type` reads it; ids are left out."""
+    match type_:
+        case DecimalType(precision=precision, scale=scale):
+            return f"decimal({precision}, {scale})"
+        case ListType(element=element):
+            return f"array<{type_words(element)}>"
+        case MapType(key=key, value=value):
+            return f"map<{type_words(key)}, {type_words(value)}>"
+        case StructType(fields=fields):
+            return f"struct<{', '.join(f'{quoted(field.name)}: {type_words(field.type)}' for field in fields)}>"
+        case _:
+            return next(word for word, plain in _PLAIN.items() if plain == type_)

@@ -16,7 +16,7 @@ from cdc_sync.core.model.lease import End
 from cdc_sync.core.revisions.fills import Fill, FillPlan, Unit, units
 from cdc_sync.errors import LeaseHeld, TargetMoved
 from cdc_sync.runtime.lease import JobLease, since_boot, this_process
-from cdc_sync.storage.fill_plans import FillPlans
+from cdc_sync.storage.fill_plans import FillPlans, Rates
 
 if TYPE_CHECKING:
     from cdc_sync.targets.protocol import Filling, Revisable
@@ -45,20 +45,28 @@ class Filler:
     """Fills rows for one process. One thread at a time."""
 
     def __init__(
-        self, target: Revisable, plans: Callable[[TargetName, int], FillPlans], pace: Pace, stop: threading.Event
+        self,
+        target: Revisable,
+        plans: Callable[[TargetName, int], FillPlans],
+        rates: Rates,
+        pace: Pace,
+        stop: threading.Event,
     ) -> None:
         """Begin.
 
         Args:
             plans: opens those of an entry of a table's log.
+            rates: what is measured, and was.
             stop: set by whoever wants it to end behind the unit that it is at.
         """
         self._target = target
         self._plans = plans
+        self._rates = rates
         self._pace = pace
         self._stop = stop
         self._began = time.monotonic()
         self._read = 0
+        self._worked = 0.0
         self._watched: dict[tuple[TargetName, int, int], JobLease] = {}
 
     def fill(self, table: TargetName, fill: Fill) -> bool:
@@ -100,6 +108,11 @@ class Filler:
             return 0, 0
         return len(plan.units), len(plan.left(self._target.filling(table, fill).files))
 
+    def seconds(self, size: int) -> float | None:
+        """Return how long one process takes for so many bytes at the rate that was measured last, None without one."""
+        rate = self._rates.bytes_per_second()
+        return None if rate is None else size / max(rate, 1)
+
     @property
     def is_over(self) -> bool:
         """Whether no further unit is to be begun."""
@@ -126,10 +139,12 @@ class Filler:
     def _run(self, table: TargetName, plan: FillPlan, unit: Unit, filling: Filling, files: list[str]) -> None:
         began = time.monotonic()
         filling.run(files)
-        seconds = round(time.monotonic() - began, 1)
+        seconds = time.monotonic() - began
+        self._worked += seconds
         log = get_logger().bind(table=str(table), unit=unit.number, of=len(plan.units))
-        log.info("rows of a unit filled", bytes=unit.size, seconds=seconds)
+        log.info("rows of a unit filled", bytes=unit.size, seconds=round(seconds, 1))
         self._read += unit.size
+        self._rates.measured(self._read / max(self._worked, 0.001))
         if self._pace.rate is not None:
             self._stop.wait(max(0.0, self._read / self._pace.rate - (time.monotonic() - self._began)))
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from structlog import get_logger
 
-from cdc_sync.core.migration.migration import CreateTable, RewriteTable
+from cdc_sync.core.migration.migration import CreateTable, Repartition, RewriteTable
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
@@ -94,7 +94,7 @@ class Migrator:
                 log, held = known[revision.table]
                 if not pending((revision,), log):
                     continue
-                entry = self._next(revision, log, None if log.entries else held)
+                entry = self._next(revision, log, held)
                 self._refuse_sql(entry)
             except CdcSyncError as error:
                 problems.append(str(error))
@@ -272,6 +272,7 @@ class Migrator:
             version=state.version,
             rows=state.rows_version,
             fed=state.version is not None and state.rows_version is None,
+            partitioning=state.partitioning,
             size=state.size,
         )
 
@@ -370,12 +371,14 @@ class Migrator:
             named = held_schema(entry.schema, self._target.capabilities.columns)
             statements += explain_fill(replace(todo.fill, schema=named), entry.table)
         way = _way(todo, log)
+        rewrites = held.size if held is not None and way in ("fill", "expand", "exchange") else 0
         return PlannedStep(
             table=entry.table,
             revision=entry.revision,
             number=entry.number,
             way=way,
-            rewrites=held.size if held is not None and way in ("fill", "expand", "exchange") else 0,
+            rewrites=rewrites,
+            seconds=self._filler.seconds(rewrites) if rewrites else None,
             statements=tuple(statements),
             description=description,
             undoes=entry.undoes,
@@ -389,7 +392,7 @@ def _way(todo: Work, log: Log) -> Way:
         return "create"
     if not log.entries:
         return "adopt"
-    if any(isinstance(step, RewriteTable) for step in steps):
+    if any(isinstance(step, RewriteTable) or (isinstance(step, Repartition) and step.rewrites) for step in steps):
         return "exchange"
     if todo.fill is None:
         return "in_place"

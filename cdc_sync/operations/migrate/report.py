@@ -21,7 +21,8 @@ class PlannedStep:
     Attributes:
         number: what the table is stamped with then.
         way: how it is done.
-        rewrites: bytes of files that are read, and written anew.
+        rewrites: bytes of files that are read, and written anew; the files of before stay until snapshots expire.
+        seconds: that takes for one process, at the rate that was measured last; None if nothing was measured yet.
         statements: SQL that would do the same; none where only a stamp is set.
     """
 
@@ -31,6 +32,7 @@ class PlannedStep:
     way: Way
     statements: tuple[str, ...]
     rewrites: int = 0
+    seconds: float | None = None
     description: str = ""
     undoes: bool = False
     finishes: bool = False

@@ -15,7 +15,7 @@ from cdc_sync.operations.migrate.filler import Filler, Pace
 from cdc_sync.operations.migrate.migrator import Migrator
 from cdc_sync.runtime.lease import JobLease, since_boot, this_process
 from cdc_sync.spark.session import build_session
-from cdc_sync.storage.fill_plans import FillPlans
+from cdc_sync.storage.fill_plans import FillPlans, Rates
 from cdc_sync.storage.leases import Leases
 from cdc_sync.storage.revision_logs import RevisionLogs
 from cdc_sync.targets.formats import open_target
@@ -75,7 +75,7 @@ def _migrator(
             raise RefusedError(
                 f"Cannot apply revisions to tables of format {config.target.format}: only of iceberg and delta"
             )
-        filler = Filler(target, partial(FillPlans, config.root), pace, stop)
+        filler = Filler(target, partial(FillPlans, config.root), Rates(config.root), pace, stop)
         yield Migrator(config.name, revisions, target, logs, filler, guard=guard)
     finally:
         spark.stop()
