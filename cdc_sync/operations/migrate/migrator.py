@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,19 +13,15 @@ from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
 from cdc_sync.core.planning.explain import explain, explain_fill
-from cdc_sync.core.revisions.applied import Entry, Log, differences
-from cdc_sync.core.revisions.compile import Unfit
+from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.fills import Converted, Fill
-from cdc_sync.core.revisions.order import in_order
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.steps import (
     Held,
     Work,
-    drift,
     finish_entry,
     may_lose,
     needs_rows,
-    next_entry,
     pending,
     undo_entry,
     unfinished,
@@ -42,6 +38,7 @@ from cdc_sync.operations.migrate.report import (
     RevisedTable,
     Way,
 )
+from cdc_sync.operations.migrate.tables import RevisedTables
 from cdc_sync.spark.unconverted import count_lost
 from cdc_sync.storage.revision_logs import RevisionLogs
 from cdc_sync.targets.protocol import Revisable
@@ -73,7 +70,7 @@ class Migrator:
             guard: called before each commit; raises if another migrator works by now.
         """
         self._name = name
-        self._revisions = in_order(revisions)
+        self._tables = RevisedTables(revisions, target, logs)
         self._target = target
         self._logs = logs
         self._filler = filler
@@ -85,16 +82,16 @@ class Migrator:
         fills: list[TargetName] = []
         problems: list[str] = []
         known: dict[TargetName, tuple[Log, Held | None]] = {}
-        for revision in self._of(table):
+        for revision in self._tables.of(table):
             try:
                 if revision.table not in known:
-                    log, held = known[revision.table] = self._checked(revision.table)
+                    log, held = known[revision.table] = self._tables.checked(revision.table)
                     if held is not None and held.is_left:
                         fills.append(revision.table)
                 log, held = known[revision.table]
                 if not pending((revision,), log):
                     continue
-                entry = self._next(revision, log, held)
+                entry = self._tables.next(revision, log, held)
                 self._refuse_sql(entry)
             except CdcSyncError as error:
                 problems.append(str(error))
@@ -115,13 +112,13 @@ class Migrator:
         """
         steps: list[PlannedStep] = []
         filled = self._filled(table) if fill else ()
-        for revision in self._of(table):
+        for revision in self._tables.of(table):
             if self._filler.is_over:
                 break
-            log, held = self._checked(revision.table)
+            log, held = self._tables.checked(revision.table)
             if not pending((revision,), log):
                 continue
-            entry = self._next(revision, log, held)
+            entry = self._tables.next(revision, log, held)
             rows = None if held is None else held.rows
             planned = self._planned(entry, log, held, revision.description)
             if rows is not None and rows != len(log.entries) and needs_rows(entry):
@@ -142,10 +139,10 @@ class Migrator:
         return Migrated(name=self._name, steps=(), filled=filled, left=self._left(table))
 
     def _filled(self, table: TargetName | None) -> tuple[TargetName, ...]:
-        return tuple(name for name in self._tables(table) if self._fill(name))
+        return tuple(name for name in self._tables.names(table) if self._fill(name))
 
     def _left(self, table: TargetName | None) -> tuple[TargetName, ...]:
-        held = ((name, self._held(name)) for name in self._tables(table))
+        held = ((name, self._tables.held(name)) for name in self._tables.names(table))
         return tuple(name for name, found in held if found is not None and found.is_left)
 
     def down(self, table: TargetName, *, dry_run: bool = False) -> MigrationPlan | Migrated:
@@ -154,8 +151,8 @@ class Migrator:
         Raises:
             RefusedError: if there is none, or values would have to come back that are gone.
         """
-        log, held = self._checked(table)
-        files = {revision.id: revision for revision in self._revisions}
+        log, held = self._tables.checked(table)
+        files = {revision.id: revision for revision in self._tables.revisions}
         if not log.in_effect or held is None:
             raise RefusedError(f"Cannot take anything back of {table}: no revision is in effect")
         newest = files[log.in_effect[-1].revision]
@@ -174,8 +171,8 @@ class Migrator:
             RefusedError: if rows are still to be filled from one.
         """
         steps: list[PlannedStep] = []
-        for name in self._tables(table):
-            log, held = self._checked(name)
+        for name in self._tables.names(table):
+            log, held = self._tables.checked(name)
             entry = finish_entry(log) if held is not None and log.entries else None
             if held is None or entry is None:
                 continue
@@ -193,99 +190,28 @@ class Migrator:
 
     def status(self) -> MigrationStatus:
         """Tell how every table stands that has a revision or a log."""
-        return MigrationStatus(name=self._name, tables=tuple(self._stands(name) for name in self._tables(None)))
+        return MigrationStatus(name=self._name, tables=tuple(self._stands(name) for name in self._tables.names(None)))
 
     def _stands(self, table: TargetName) -> RevisedTable:
-        problem = None
+        problem, units, left = None, 0, 0
         try:
-            log, held = self._checked(table)
+            log, held = self._tables.checked(table)
+            if held is not None and held.is_left:
+                units, left = self._filler.units(table, self._left_to_fill(log, held))
         except CdcSyncError as error:
             problem, log, held = str(error), self._logs.load(table), None
         done = log.in_effect
-        units, left = (0, 0)
-        if held is not None and held.is_left and not problem:
-            units, left = self._filler.units(table, self._left_to_fill(log, held))
         return RevisedTable(
             table=table,
             number=held.version or 0 if held is not None else len(log.entries) if problem else 0,
             revision=done[-1].revision if done else None,
-            pending=tuple(revision.id for revision in pending(self._revisions, log)),
+            pending=tuple(revision.id for revision in pending(self._tables.revisions, log)),
             fill=held is not None and held.is_left,
             units=units,
             units_left=left,
             unfinished=tuple(column.name for column in unfinished(log)),
             problem=problem,
         )
-
-    def _of(self, table: TargetName | None) -> Iterator[Revision]:
-        """Yield the revisions of a table and those of others that they need, or all."""
-        if table is None:
-            yield from self._revisions
-            return
-        known = {revision.id: revision for revision in self._revisions}
-        wanted = {revision.id for revision in self._revisions if revision.table == table}
-        if not wanted:
-            raise RefusedError(f"Cannot find {table}: no revision is of it")
-        open_ = list(wanted)
-        while open_:
-            needed = known[open_.pop()]
-            new = {*needed.parents, *needed.depends_on} - wanted
-            wanted |= new
-            open_ += new
-        yield from (revision for revision in self._revisions if revision.id in wanted)
-
-    def _tables(self, table: TargetName | None) -> tuple[TargetName, ...]:
-        if table is not None:
-            return (table,)
-        return tuple(sorted({*self._logs.tables(), *(revision.table for revision in self._revisions)}))
-
-    def _checked(self, table: TargetName) -> tuple[Log, Held | None]:
-        """Return what is in effect in a table, and what the lake says of it.
-
-        Raises:
-            RefusedError: if it is not as its revisions left it, or they are not as they were applied.
-            HistoryError: if its log is not that of the table.
-        """
-        held = self._held(table)
-        if held is not None and held.fed:
-            raise RefusedError(
-                f"Cannot apply revisions to {table}: a pipeline writes it, and its columns follow the source"
-            )
-        log = self._logs.load(table).upto(None if held is None else held.version)
-        changed = differences(log, {revision.id: revision for revision in self._revisions})
-        if changed:
-            raise RefusedError(f"Cannot go on with {table}: {'; '.join(changed)}")
-        if log.schema is not None and held is not None:
-            how = drift(held_schema(log.schema, self._target.capabilities.columns), held.columns)
-            if how is not None:
-                raise RefusedError(
-                    f"Cannot go on with {table}: somebody has changed it since its last revision: {how}; put it right"
-                )
-        return log, held
-
-    def _held(self, table: TargetName) -> Held | None:
-        state = self._target.state(table)
-        if state is None:
-            return None
-        return Held(
-            columns=self._target.columns(table),
-            version=state.version,
-            rows=state.rows_version,
-            fed=state.version is not None and state.rows_version is None,
-            partitioning=state.partitioning,
-            size=state.size,
-        )
-
-    def _next(self, revision: Revision, log: Log, held: Held | None) -> Entry:
-        try:
-            entry = next_entry(revision, log, held)
-        except Unfit as error:
-            raise RefusedError(f"Cannot apply {revision.file}: actions[{error.index}] {error}") from None
-        if entry.created and held is not None:
-            raise RefusedError(
-                f"Cannot apply {revision.file}: there is a table {revision.table} already; say adopt to go on with it"
-            )
-        return entry
 
     def _carry_out(self, entry: Entry, log: Log, rows: int | None, *, fill: bool) -> None:
         """Do it, with or without the rows."""
@@ -301,7 +227,7 @@ class Migrator:
 
     def _fill(self, table: TargetName) -> bool:
         """Do what is left of the table's newest entry; return whether it was done."""
-        log, held = self._checked(table)
+        log, held = self._tables.checked(table)
         if held is None or not held.is_left:
             return False
         return self._fill_rows(table, self._left_to_fill(log, held))
