@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from cdc_sync.config.migrations import load_migrator, load_revisions
+from cdc_sync.core.migration.capabilities import ICEBERG, KINDS
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import phrases
 from cdc_sync.core.revisions.actions import Adopt
 from cdc_sync.core.revisions.applied import Log
 from cdc_sync.core.revisions.compile import Unfit, compiled
+from cdc_sync.core.revisions.lint import Finding, lint
 from cdc_sync.core.revisions.order import in_order
 from cdc_sync.core.revisions.squash import squashed, written
 from cdc_sync.errors import ConfigError, LeaseHeld, RefusedError
@@ -39,16 +41,21 @@ def check(folder: str | Path) -> Checked:
     Raises:
         ConfigError: for the first that is wrong; the others are with it.
     """
-    config, revisions = load_migrator(folder), load_revisions(folder)
+    config, revisions = load_migrator(folder), in_order(load_revisions(folder))
+    capabilities = next((kind for kind in KINDS if kind.format == config.target.format), ICEBERG)
     schemas: dict[TargetName, InternalSchema] = {}
-    for revision in in_order(revisions):
-        if isinstance(revision.actions[0], Adopt) or (revision.parents and revision.table not in schemas):
-            continue  # of a table that is adopted only the lake knows the columns
+    findings: list[Finding] = []
+    for revision in revisions:
+        before = schemas.get(revision.table)
+        adopted = isinstance(revision.actions[0], Adopt) or (revision.parents and before is None)
         try:
-            schemas[revision.table] = compiled(revision.actions, schemas.get(revision.table)).schema
+            if not adopted:  # of a table that is adopted only the lake knows the columns
+                schemas[revision.table] = compiled(revision.actions, before).schema
         except Unfit as error:
-            raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file) from None
-    return Checked(name=config.name, revisions=tuple(revision.id for revision in in_order(revisions)))
+            line = revision.lines[error.index] if revision.lines else None
+            raise ConfigError(f"Cannot use actions[{error.index}]: it {error}", path=revision.file, line=line) from None
+        findings += lint(revision, before, capabilities)
+    return Checked(name=config.name, revisions=tuple(it.id for it in revisions), findings=tuple(findings))
 
 
 def squash(folder: str | Path, table: str, *, release: str | None = None) -> dict[str, object]:

@@ -31,9 +31,22 @@ def _run(style: Style, folder: str, work: Callable[[], Result]) -> Result:
 
 
 @app.command()
-def check(ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False) -> None:
-    """Look all files over, without the lake; names all mistakes."""
-    _run(style_of(ctx, as_json, verbose), folder, lambda: migrate.check(folder))
+def check(
+    ctx: typer.Context,
+    folder: Folder,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Print what may not be meant as SARIF.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 2 if something may not be meant.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look all files over, without the lake: names all mistakes, and what is right and may not be meant."""
+    style = style_of(ctx, as_json, verbose)
+    secrets = guarded(style, (), lambda: load_migrator(folder).secrets, quiet=True)
+    found = guarded(style, tuple(secrets), lambda: migrate.check(folder), quiet=sarif)
+    if sarif:
+        typer.echo(json.dumps(found.sarif, indent=2))
+    if strict and found.findings:
+        raise typer.Exit(2)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from cdc_sync.core.revisions.lint import CODES
 from cdc_sync.operations.migrate.report import (
     Checked,
     Migrated,
@@ -45,6 +46,8 @@ def lines(value: Shown) -> Iterator[str]:
         case RevisionHistory():
             yield from _history(value)
         case Checked():
+            for it in value.findings:
+                yield f"{it.file}:{it.line}: {it.code} {it.text}: {CODES[it.code]}"
             yield f"{len(value.revisions)} revisions can be used."
         case _:
             assert_never(value)

@@ -57,6 +57,10 @@ class Document:
     value: object
     root: yaml.Node | None
 
+    def line(self, place: Place) -> int:
+        """Return the line of a place, or of the nearest that exists in the file; from 1."""
+        return _mark(self.root, place, False).line + 1
+
     def error(self, message: str, place: Place, *, at_key: bool = False) -> ConfigError:
         """Build the error for a place.
 

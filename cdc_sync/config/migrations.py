@@ -19,6 +19,7 @@ from cdc_sync.config.section import Section
 from cdc_sync.config.target import Target
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.revisions import actions
+from cdc_sync.core.revisions.lint import CODES
 from cdc_sync.core.revisions.order import problems
 from cdc_sync.core.revisions.revision import Revision
 from cdc_sync.core.revisions.squash import resolved
@@ -270,6 +271,7 @@ class RevisionFile(Section):
     actions: tuple[_Action, ...]
     irreversible: Text | None = None
     replaces: tuple[Text, ...] = ()
+    allow: tuple[Literal[tuple(CODES)], ...] = ()  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _does_something(self) -> RevisionFile:
@@ -364,6 +366,8 @@ def _revision(
         actions=tuple(item.action() for item in said.actions),
         irreversible=said.irreversible,
         replaces=said.replaces,
+        lines=tuple(document.line(("actions", index)) for index in range(len(said.actions))),
+        allow=said.allow,
     )
 
 

@@ -15,6 +15,7 @@ from cdc_sync.cli.app import main
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = "reports.sales"
+EXAMPLE_FINDINGS = ["MG301", "MG203", "MG401"]
 
 
 @pytest.fixture
@@ -30,9 +31,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_example_of_the_documentation_can_be_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", "check", str(folder)]) == 0
-    assert capsys.readouterr().out == "3 revisions can be used.\n"
+    *findings, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in findings] == EXAMPLE_FINDINGS
+    assert last == "3 revisions can be used."
     assert main(["migrate", "check", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    found = json.loads(capsys.readouterr().out)
+    assert [it.pop("code") for it in found.pop("findings")] == EXAMPLE_FINDINGS
+    assert found == {
         "name": "reports",
         "revisions": [
             "v1.0.0/reports.sales/1_create",

@@ -229,7 +229,7 @@ def test_a_chain_that_does_not_fit_its_own_columns_is_refused_without_the_lake(f
         migrate.check(folder)
 
     assert str(found.value) == (
-        f"{folder}/r1/s.t/b.yaml: Cannot use actions[1]: it names column 'quantity', which the table does not have by "
+        f"{folder}/r1/s.t/b.yaml:1: Cannot use actions[1]: it names column 'quantity', which the table does not have by "
         "then; it has id, qty"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -27,6 +27,8 @@ class Revision:
         actions: one after the other.
         irreversible: why it cannot be undone, None if it may be.
         replaces: revisions that it stands for, whose files are gone.
+        lines: of the file, in which each action begins, from 1.
+        allow: codes of findings that are meant.
     """
 
     id: str
@@ -39,6 +41,8 @@ class Revision:
     description: str = ""
     irreversible: str | None = None
     replaces: tuple[str, ...] = ()
+    lines: tuple[int, ...] = field(default=(), compare=False)
+    allow: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.migration.wording import Phrase
+from cdc_sync.core.revisions.lint import CODES, Finding
 
 Way: TypeAlias = Literal["create", "adopt", "in_place", "fill", "expand", "exchange"]
 """`in_place`: one small commit. `fill`: one, and then the rows are filled, in others. `expand`: the same for a column
@@ -132,7 +133,39 @@ class RevisionHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Revisions in whose files nothing is wrong."""
+    """Revisions in whose files nothing is wrong.
+
+    Attributes:
+        findings: what may not be meant.
+    """
 
     name: str
     revisions: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def sarif(self) -> dict[str, object]:
+        """The findings as tools that show them beside a change read them. Source: OASIS SARIF 2.1.0, 3.13 to 3.28."""
+        results = [
+            {
+                "ruleId": it.code,
+                "level": "warning",
+                "message": {"text": f"{it.text}: {CODES[it.code]}"},
+                "locations": [
+                    {
+                        "physicalLocation": {
+                            "artifactLocation": {"uri": it.file},
+                            "region": {"startLine": max(it.line, 1)},
+                        }
+                    }
+                ],
+            }
+            for it in self.findings
+        ]
+        rules = [{"id": code, "shortDescription": {"text": text}} for code, text in CODES.items()]
+        driver = {"name": "cdc-sync migrate check", "rules": rules}
+        return {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{"tool": {"driver": driver}, "results": results}],
+        }
