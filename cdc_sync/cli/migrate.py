@@ -14,7 +14,8 @@ from cdc_sync.api import migrate
 from cdc_sync.cli.guard import Style, ask, check_askable, guarded, style_of
 from cdc_sync.cli.options import AsJson, Verbose, Yes, duration
 from cdc_sync.cli.signals import interruptible
-from cdc_sync.config.migrations import load_migrator, revision_schema
+from cdc_sync.config.migrations import load_migrator
+from cdc_sync.config.revision_file import revision_schema
 
 app = typer.Typer(name="migrate", help="Lake tables that no pipeline writes: change them by revisions, YAML files.")
 

@@ -254,6 +254,10 @@ class Revisable(Target, Protocol):
         """
         ...
 
+    def properties(self, name: TargetName, keys: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+        """Return properties of a table, None for those that it has not."""
+        ...
+
     def filling(self, name: TargetName, fill: Fill) -> Filling:
         """Look which files of a table are still to be filled; reads metadata only.
 

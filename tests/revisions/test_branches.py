@@ -22,6 +22,7 @@ from cdc_sync.core.revisions.actions import (
     PartitionBy,
     Place,
     RenameColumn,
+    SetProperties,
 )
 from cdc_sync.core.revisions.branches import disagreement
 from cdc_sync.core.revisions.compile import Unfit, compiled
@@ -35,6 +36,10 @@ from tests.revisions.test_steps import CREATE, revision, schema_of
 BASE = schema_of(a=INT32, b=STRING, c=INT32)
 PARTITION_BY_A = PartitionBy(partitioning=Partitioning.parse(["a"]))
 NAMES = ("a", "b", "c", "d", "e")
+
+
+def properties(value: str | None) -> SetProperties:
+    return SetProperties(values=(("p", value),))
 
 
 def add(name: str, sql: str | None = None) -> AddColumn:
@@ -61,6 +66,8 @@ def add(name: str, sql: str | None = None) -> AddColumn:
             (PartitionBy(partitioning=Partitioning.parse(["b"])),),
             "1 and 2 both say what the table is partitioned by",
         ),
+        ((properties("x"),), (properties("x"),), None),
+        ((properties("x"),), (properties(None),), "1 and 2 both say what property 'p' is"),
         ((PARTITION_BY_A,), (RenameColumn(old="a", new="d"),), "1 cannot come behind 2: it is partitioned by a"),
         ((CastColumn(name="a", type=INT64),), (add("d", "a + 1"),), "2 fills from 'a', whose type 1 changes"),
         (

@@ -10,10 +10,21 @@ import pytest
 from cdc_sync.api import migrate
 from cdc_sync.config.migrations import load_migrator, load_revisions
 from cdc_sync.core.migration.routes import TargetName
-from cdc_sync.core.revisions.actions import AddColumn, NewColumn, Place, RenameColumn
-from cdc_sync.core.schema.types import DecimalType
+from cdc_sync.core.revisions.actions import (
+    Action,
+    AddColumn,
+    CastColumn,
+    NewColumn,
+    PartitionBy,
+    Place,
+    RenameColumn,
+    SetProperties,
+)
+from cdc_sync.core.schema.partitioning import UNPARTITIONED, Partitioning
+from cdc_sync.core.schema.types import INT32, DecimalType
 from cdc_sync.errors import ConfigError
 
+PARTITIONING = Partitioning.parse(["month(day)", "bucket(4, id)"])
 CREATE = """
 actions:
   - create_table:
@@ -163,6 +174,49 @@ def test_all_mistakes_of_all_files_are_named_with_their_places(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("partition_by: {by: [month(day), 'bucket(4, id)']}", PartitionBy(partitioning=PARTITIONING)),
+        ("partition_by: {by: []}", PartitionBy(partitioning=UNPARTITIONED)),
+        (
+            "properties: {set: {b: 'true', a: x}, unset: [c]}",
+            SetProperties(values=(("a", "x"), ("b", "true"), ("c", None))),
+        ),
+        (
+            "cast_column: {name: a.b, to: int, lost: 'null', way: expand}",
+            CastColumn(name="a.b", type=INT32, lost="null", way="expand"),
+        ),
+    ],
+)
+def test_an_action_is_read(folder: Path, text: str, action: Action) -> None:
+    put(folder, "r1/s.t/a.yaml", f"{CREATE}\n")
+    put(folder, "r1/s.t/b.yaml", f"actions: [{{{text}}}]")
+
+    assert load_revisions(folder)[1].actions == (action,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("partition_by: {by: ['weekly(day)']}", "b.yaml:1:32: Cannot use actions[0].partition_by.by[0]"),
+        ("properties: {}", "it says nothing; add set: {NAME: VALUE} or unset: [NAME]"),
+        ("properties: {set: {a: x}, unset: [b, a]}", "unset[1]: it is set and unset; say one of the two"),
+        ("properties: {unset: [cdc_sync.schema-version]}", "properties.unset: it must not have cdc_sync's own"),
+        ("properties: {set: {delta.columnMapping.mode: none}}", "properties.set: it must not have cdc_sync's own"),
+        ("cast_column: {name: a, to: int, way: sideways}", "cast_column.way"),
+    ],
+)
+def test_an_action_that_says_something_wrong_is_refused(folder: Path, text: str, said: str) -> None:
+    put(folder, "r1/s.t/a.yaml", CREATE)
+    put(folder, "r1/s.t/b.yaml", f"actions: [{{{text}}}]")
+
+    with pytest.raises(ConfigError) as found:
+        load_revisions(folder)
+
+    assert said in str(found.value)
+
+
+@pytest.mark.parametrize(
     ("files", "said"),
     [
         (
@@ -229,8 +283,8 @@ def test_a_chain_that_does_not_fit_its_own_columns_is_refused_without_the_lake(f
         migrate.check(folder)
 
     assert str(found.value) == (
-        f"{folder}/r1/s.t/b.yaml:1: Cannot use actions[1]: it names column 'quantity', which the table does not have by "
-        "then; it has id, qty"
+        f"{folder}/r1/s.t/b.yaml:1: Cannot use actions[1]: it names column 'quantity', which the table does not have "
+        "by then; it has id, qty"
     )
 
 

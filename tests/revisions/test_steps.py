@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from cdc_sync.core.migration.capabilities import ICEBERG
 from cdc_sync.core.migration.migration import AlterTable, CreateTable, Migration, Repartition, RewriteTable
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.planning.explain import explain_properties
 from cdc_sync.core.revisions.actions import (
     Action,
     AddColumn,
@@ -27,6 +28,7 @@ from cdc_sync.core.revisions.actions import (
     PartitionBy,
     Place,
     RenameColumn,
+    SetProperties,
 )
 from cdc_sync.core.revisions.actions import CreateTable as Create
 from cdc_sync.core.revisions.applied import Entry, Log, differences, from_json, to_json
@@ -562,6 +564,31 @@ def test_a_table_is_divided_in_another_way_before_the_stamp_and_back_again() -> 
     ):
         with pytest.raises(Unfit, match=said):
             compiled(actions, log.entries[0].schema)
+
+
+# What a table has as properties.
+
+
+def test_properties_are_set_with_the_stamp_and_go_back_to_what_they_were() -> None:
+    first = revision(CREATE, id_="1")
+    last = revision(SetProperties(values=(("comment", "sales"), ("old", None))), id_="2")
+    log = _applied(first)
+    before = (("comment", None), ("old", "x"))
+    entry = next_entry(last, log, Held(columns=log.entries[0].schema, version=1, rows=1, properties=before))
+
+    assert from_json(to_json(entry), "x") == entry
+    todo = work(entry, log, 1, ICEBERG).columns
+    assert todo is not None
+    assert (todo.properties, todo.rows) == ((("comment", "sales"), ("old", None)), 2)
+    assert explain_properties(todo.properties, T) == (
+        "ALTER TABLE s.t SET TBLPROPERTIES ('comment' = 'sales')",
+        "ALTER TABLE s.t UNSET TBLPROPERTIES ('old')",
+    )
+    back = work(undo_entry(Log(table=T, entries=(*log.entries, entry)), last), log, 1, ICEBERG).columns
+    assert back is not None
+    assert back.properties == before
+    with pytest.raises(Unfit, match="stands beside other actions"):
+        compiled((DropColumn(name="a"), *last.actions), log.entries[0].schema)
 
 
 # What does not fit together.

@@ -27,6 +27,7 @@ from cdc_sync.core.revisions.actions import (
     PartitionBy,
     Place,
     RenameColumn,
+    SetProperties,
 )
 from cdc_sync.core.revisions.fills import Fill
 from cdc_sync.core.revisions.revision import Revision
@@ -534,3 +535,24 @@ def test_members_of_structs_and_partitions_change_with_the_rows(lake: Lake, targ
     assert months == {648, 649}, "months since 1970: what is written from then on is divided by them"
     with pytest.raises(RefusedError, match="values of lines may not be what they were"):
         found.down(lake.name)
+
+
+def test_properties_are_set_taken_away_and_put_back(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    _made_by_others(lake)
+    lake.session.sql(f"ALTER TABLE {lake.sql_name} SET TBLPROPERTIES ('old' = 'x')")
+    values = (("comment", "it's sold"), ("old", None))
+    found = migrator(target, tmp_path, chain(lake.name, (Adopt(),), (SetProperties(values=values),)))
+
+    def held() -> dict[str, str]:
+        rows = lake.session.sql(f"SHOW TBLPROPERTIES {lake.sql_name}").collect()
+        return {row.key: row.value for row in rows if row.key in ("comment", "old")}
+
+    (_, planned) = found.plan().steps
+    assert planned.statements == (
+        f"ALTER TABLE {lake.name} SET TBLPROPERTIES ('comment' = 'it''s sold')",
+        f"ALTER TABLE {lake.name} UNSET TBLPROPERTIES ('old')",
+    )
+    found.up()
+    assert held() == {"comment": "it's sold"}
+    found.down(lake.name)
+    assert held() == {"old": "x"}

@@ -141,6 +141,7 @@ class Migration:
         union: of a target that several source tables share, what is stamped beside the version: whose its columns are.
         rows: of a table that no events are written to, whose rows therefore have no marker: the version that they are
             complete for behind these steps, stamped beside the other.
+        properties: of the table, set by its `AlterTable` in the same commit; None is one that goes.
     """
 
     version: int
@@ -148,6 +149,7 @@ class Migration:
     steps: tuple[Step, ...]
     union: str | None = None
     rows: int | None = None
+    properties: tuple[tuple[str, str | None], ...] = ()
 
 
 class Numbered(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -155,6 +155,17 @@ def explain_fill(fill: Fill, target: TargetName) -> tuple[str, ...]:
     return tuple(
         _fill(table, {_quoted(column.name): _filled_from(value, column, fill.schema)}) for column, value in columns
     )
+
+
+def explain_properties(properties: Sequence[tuple[str, str | None]], target: TargetName) -> tuple[str, ...]:
+    """Return SQL that sets properties of a table, and takes away those that are None."""
+    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    given = ", ".join(
+        f"{literal_text(name)} = {literal_text(value)}" for name, value in properties if value is not None
+    )
+    gone = ", ".join(literal_text(name) for name, value in properties if value is None)
+    found = (f"SET TBLPROPERTIES ({given})" if given else "", f"UNSET TBLPROPERTIES ({gone})" if gone else "")
+    return tuple(f"ALTER TABLE {table} {clause}" for clause in found if clause)
 
 
 def _filled_from(value: Value | None, column: Column, schema: InternalSchema) -> str:

@@ -116,5 +116,16 @@ class PartitionBy:
     partitioning: Partitioning
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetProperties:
+    """The table has these properties from now on; alone in its revision.
+
+    Attributes:
+        values: by name; None is one that the table has no longer.
+    """
+
+    values: tuple[tuple[str, str | None], ...]
+
+
 ColumnAction: TypeAlias = AddColumn | DropColumn | RenameColumn | CastColumn | MoveColumn | CommentColumn
-Action: TypeAlias = CreateTable | Adopt | PartitionBy | ColumnAction
+Action: TypeAlias = CreateTable | Adopt | PartitionBy | SetProperties | ColumnAction

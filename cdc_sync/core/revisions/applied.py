@@ -33,6 +33,7 @@ class Entry:
         divided_before: the same before.
         computed: by the ids of new columns, what the rows that were there get in them.
         casts_to_null: what has no place in a column's new type became NULL.
+        properties: of the table, which were set, or taken away where there is None; `properties_before` undoes it.
         replaces: revisions in effect that the one of this entry stands for from now on; nothing was changed by it.
         finishes: what earlier revisions left of columns is dropped; it is no revision's own.
         created: the table was made by it.
@@ -53,6 +54,8 @@ class Entry:
     casts_to_null: bool = False
     finishes: bool = False
     replaces: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str | None], ...] = ()
+    properties_before: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +149,8 @@ def to_json(entry: Entry) -> dict[str, Any]:
         "casts_to_null": entry.casts_to_null,
         "finishes": entry.finishes,
         "replaces": list(entry.replaces),
+        "properties": [list(pair) for pair in entry.properties],
+        "properties_before": [list(pair) for pair in entry.properties_before],
     }
 
 
@@ -173,6 +178,8 @@ def from_json(data: Mapping[str, Any], place: str) -> Entry:
             casts_to_null=data["casts_to_null"],
             finishes=data.get("finishes", False),
             replaces=tuple(data.get("replaces", ())),
+            properties=tuple((name, value) for name, value in data.get("properties", ())),
+            properties_before=tuple((name, value) for name, value in data.get("properties_before", ())),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise HistoryError(f"Cannot read {place}: {error!r}") from error

@@ -59,6 +59,10 @@ def _differ(
     divided = {made.partitioning for made in (_made(first, here), straight) if not isinstance(made, str)} - {None}
     if len(divided) > 1:
         return f"{first.id} and {second.id} both say what the table is partitioned by"
+    both = [dict(made.properties) for made in (_made(first, here), straight) if not isinstance(made, str)]
+    said = next((name for name in both[0] if name in both[-1] and both[0][name] != both[-1][name]), None)
+    if said is not None:
+        return f"{first.id} and {second.id} both say what property {said!r} is"
     for revision, maker, changer in ((first, _made(first, here), second), (second, _made(second, here), first)):
         cast = _read_and_cast(maker, _made(changer, here), here)
         if cast is not None:

@@ -23,6 +23,7 @@ from cdc_sync.core.revisions.actions import (
     PartitionBy,
     Place,
     RenameColumn,
+    SetProperties,
 )
 from cdc_sync.core.revisions.fills import Converted, Value
 from cdc_sync.core.revisions.inside import change_inside, parse_path
@@ -62,12 +63,14 @@ class Compiled(NamedTuple):
         changes: that lead there; none in a table's first revision.
         computed: by the ids of new columns, what the rows that are there get in them.
         partitioning: what the table's files are to be divided by; None if nothing is said of it.
+        properties: of the table, as `SetProperties` has them.
     """
 
     schema: InternalSchema
     changes: tuple[SchemaChange, ...] = ()
     computed: tuple[tuple[int, Value], ...] = ()
     partitioning: Partitioning | None = None
+    properties: tuple[tuple[str, str | None], ...] = ()
 
 
 def compiled(actions: Sequence[Action], before: InternalSchema | None, found: InternalSchema | None = None) -> Compiled:
@@ -88,13 +91,15 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
     if isinstance(first, PartitionBy) and len(actions) == 1:
         _check_divides(first.partitioning, before)
         return Compiled(before, partitioning=first.partitioning)
+    if isinstance(first, SetProperties) and len(actions) == 1:
+        return Compiled(before, properties=first.values)
     schema, made = before, list[SchemaChange]()
     computed: dict[int, tuple[int, Value]] = {}
     for index, action in enumerate(actions):
         if isinstance(action, (CreateTable, Adopt)):
             raise Unfit("has a table already, which an earlier revision made or adopted", index)
-        if isinstance(action, PartitionBy):
-            raise Unfit("stands beside other actions; partition_by is alone in its revision", index)
+        if isinstance(action, (PartitionBy, SetProperties)):
+            raise Unfit("stands beside other actions; partition_by and properties are alone in their revisions", index)
         try:
             if isinstance(action, AddColumn) and action.fill_sql is not None:
                 computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, _own(schema))

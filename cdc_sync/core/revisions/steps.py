@@ -43,6 +43,7 @@ class Held:
         fed: a pipeline writes it.
         partitioning: what its files are divided by.
         size: bytes of its files.
+        properties: that a revision is to set, as they are now.
     """
 
     columns: InternalSchema
@@ -51,6 +52,7 @@ class Held:
     fed: bool = False
     partitioning: Partitioning = UNPARTITIONED
     size: int = 0
+    properties: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def is_left(self) -> bool:
@@ -94,6 +96,8 @@ def next_entry(revision: Revision, log: Log, held: Held | None) -> Entry:
         created=isinstance(revision.actions[0], CreateTable),
         partitioning=made.partitioning,
         divided_before=UNPARTITIONED if held is None else held.partitioning,
+        properties=made.properties,
+        properties_before=() if held is None else held.properties,
         casts_to_null=any(isinstance(action, CastColumn) and action.lost == "null" for action in revision.actions),
     )
 
@@ -128,6 +132,8 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         created=False,
         partitioning=None if newest.partitioning is None else newest.divided_before,
         divided_before=newest.partitioning or UNPARTITIONED,
+        properties=newest.properties_before,
+        properties_before=newest.properties,
         computed=(),
         casts_to_null=False,
         finishes=False,
@@ -197,7 +203,9 @@ def work(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities
         kind = capabilities.partitions or "hidden"
         # Before the stamp: whoever is killed between the two does it once more.
         other = (Repartition(before=entry.divided_before, after=entry.partitioning, partitions=kind), *other)
-    return Work(replace(whole, rows=number if fill is None else rows, steps=other) if other else None, fill)
+    rows_then = number if fill is None else rows
+    columns = replace(whole, rows=rows_then, steps=other, properties=entry.properties) if other else None
+    return Work(columns, fill)
 
 
 def _strict(step: Step, entry: Entry) -> Step:
@@ -234,6 +242,8 @@ def finish_entry(log: Log) -> Entry | None:
         casts_to_null=False,
         finishes=True,
         replaces=(),
+        properties=(),
+        properties_before=(),
     )
 
 

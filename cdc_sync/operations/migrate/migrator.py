@@ -12,7 +12,7 @@ from cdc_sync.core.migration.migration import CreateTable, Repartition, RewriteT
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.routes import TargetName
 from cdc_sync.core.model.progress import Progress
-from cdc_sync.core.planning.explain import explain, explain_fill
+from cdc_sync.core.planning.explain import explain, explain_fill, explain_properties
 from cdc_sync.core.revisions.applied import Entry, Log
 from cdc_sync.core.revisions.fills import Converted, Fill
 from cdc_sync.core.revisions.revision import Revision
@@ -293,6 +293,7 @@ class Migrator:
         todo = work(entry, log, len(log.entries) or None, self._target.capabilities)
         steps = () if todo.columns is None else todo.columns.steps
         statements = [text for step in steps for text in explain(step, entry.table).statements]
+        statements += explain_properties(entry.properties, entry.table)
         if todo.fill is not None:
             named = held_schema(entry.schema, self._target.capabilities.columns)
             statements += explain_fill(replace(todo.fill, schema=named), entry.table)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from cdc_sync.core.migration.names import held_schema
 from cdc_sync.core.migration.routes import TargetName
+from cdc_sync.core.revisions.actions import SetProperties
 from cdc_sync.core.revisions.applied import Entry, Log, differences
 from cdc_sync.core.revisions.compile import Unfit
 from cdc_sync.core.revisions.order import in_order
@@ -99,6 +101,9 @@ class RevisedTables:
         Raises:
             RefusedError: if the revision does not fit the table.
         """
+        names = [name for action in revision.actions if isinstance(action, SetProperties) for name, _ in action.values]
+        if names and held is not None:
+            held = replace(held, properties=self._target.properties(revision.table, names))
         try:
             entry = next_entry(revision, log, held)
         except Unfit as error:

@@ -69,6 +69,10 @@ class Layout:
             if field["name"].startswith(DERIVED_PREFIX) and field["name"] not in known
         }
 
+    def less(self, keys: Sequence[str]) -> Layout:
+        """Return the layout without some properties."""
+        return replace(self, properties={key: value for key, value in self.properties.items() if key not in keys})
+
     def stamped(self, properties: Mapping[str, str]) -> Layout:
         """Return the layout with properties set."""
         return replace(self, properties={**self.properties, **properties})

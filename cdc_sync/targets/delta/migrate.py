@@ -122,7 +122,9 @@ class DeltaSteps:
             laid = relabelled(layout, step.steps, migration.schema, mode_of(layout.properties))
             # One that others made may find columns by the names that they have just now.
             mapping = {} if step.steps or _MODE in layout.properties else _TABLE_PROPERTIES | _MAPPING_VERSIONS
-            return laid.stamped({**mapping, **stamps(migration)})
+            given = {key: value for key, value in migration.properties if value is not None}
+            gone = [key for key, value in migration.properties if value is None]
+            return laid.less(gone).stamped({**mapping, **given, **stamps(migration)})
 
         self._table.change(None if held is None else held.to_text(), on, change)
 

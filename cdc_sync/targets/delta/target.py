@@ -126,6 +126,12 @@ class DeltaTarget:
         """Have Spark look at the expression, over a table without rows."""
         return why_not_computed(self._spark, held_schema(schema, DELTA.columns), id_, expression)
 
+    def properties(self, name: TargetName, keys: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+        """Read the table's own."""
+        table = self._table(name)
+        held = table.properties(there(table))
+        return tuple((key, held.get(key)) for key in keys)
+
     def filling(self, name: TargetName, fill: Fill) -> DeltaFilling:
         """Look which files are older than the columns, and not written anew since."""
         held = replace(fill, schema=held_schema(fill.schema, DELTA.columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import types as T
@@ -40,6 +41,17 @@ from cdc_sync.core.schema.types import NESTED, DataType
 from cdc_sync.errors import TargetError
 from cdc_sync.spark.types import to_spark
 from cdc_sync.targets.iceberg.partitions import leave_out, release, take_back
+
+
+def set_properties(transaction: Any, properties: Mapping[str, str | None]) -> None:
+    """Set properties of a table in a transaction, and take away those that are None."""
+    update = transaction.updateProperties()
+    for key, value in properties.items():
+        if value is None:
+            update.remove(key)
+        else:
+            update.set(key, value)
+    update.commit()
 
 
 def alter(jvm: Any, transaction: Any, steps: tuple[tuple[InternalSchema, SchemaChange], ...]) -> None:

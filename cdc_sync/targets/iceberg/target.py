@@ -73,7 +73,7 @@ from cdc_sync.targets.iceberg.creation import create_table, make_namespace
 from cdc_sync.targets.iceberg.fill import IcebergFilling, begin_fill
 from cdc_sync.targets.iceberg.partitions import left_columns, partitioning_of, repartition, stamp_what_is_left
 from cdc_sync.targets.iceberg.rewrite import kept_version, rewrite, roll_back
-from cdc_sync.targets.iceberg.schema import alter, widen
+from cdc_sync.targets.iceberg.schema import alter, set_properties, widen
 from cdc_sync.targets.protocol import Batch, Commit, RowsOf, marker_after_join
 
 
@@ -132,6 +132,11 @@ class IcebergTarget:
         left, last = left_columns(table), table.operations().current().lastColumnId()
         return tracked([field for field in fields_of(self._jvm, table.schema()) if field["name"] not in left], last)
 
+    def properties(self, name: TargetName, keys: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+        """Read the table's own."""
+        held = self._load(name).properties()
+        return tuple((key, held.get(key)) for key in keys)
+
     def filling(self, name: TargetName, fill: Fill) -> IcebergFilling:
         """Look which files are older than the columns, and not written anew since."""
         try:
@@ -171,10 +176,8 @@ class IcebergTarget:
                             before = partitioning_of(change.table)
                             alter(self._jvm, change.transaction, steps)
                             stamp_what_is_left(change.transaction, before)
-                            update = change.transaction.updateProperties()
-                            for key, value in (stamps(migration) | begin_fill(change.table, migration)).items():
-                                update.set(key, value)
-                            update.commit()
+                            stamped = stamps(migration) | begin_fill(change.table, migration)
+                            set_properties(change.transaction, {**dict(migration.properties), **stamped})
                 case RewriteTable():
                     self._rewrite(name, step, migration, progress)
                 case Backfill():
