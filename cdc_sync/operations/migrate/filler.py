@@ -125,6 +125,8 @@ class Filler:
         for unit in plan.left(filling.files):
             if self.is_over:
                 break
+            if not any(path in filling.files for path in unit.files):
+                continue
             with self._claimed(table, plans, plan, unit) as claim:
                 if claim is None:
                     continue
