@@ -157,6 +157,14 @@ class _AddColumn(Section):
         return actions.AddColumn(column=column, place=place, fill=fill, fill_sql=sql)
 
 
+class _FillColumn(Section):
+    name: Text
+    sql: Text
+
+    def action(self) -> actions.Action:
+        return actions.FillColumn(name=self.name, sql=self.sql)
+
+
 class _DropColumn(Section):
     name: Text
 
@@ -213,6 +221,7 @@ class _Action(Section):
     adopt: _Adopt | None = None
     add_column: _AddColumn | None = None
     drop_column: _DropColumn | None = None
+    fill_column: _FillColumn | None = None
     rename_column: _RenameColumn | None = None
     cast_column: _CastColumn | None = None
     move_column: _MoveColumn | None = None

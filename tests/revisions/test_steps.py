@@ -23,6 +23,7 @@ from cdc_sync.core.revisions.actions import (
     CastColumn,
     CommentColumn,
     DropColumn,
+    FillColumn,
     MoveColumn,
     NewColumn,
     PartitionBy,
@@ -564,6 +565,33 @@ def test_a_table_is_divided_in_another_way_before_the_stamp_and_back_again() -> 
     ):
         with pytest.raises(Unfit, match=said):
             compiled(actions, log.entries[0].schema)
+
+
+# Old columns that are filled.
+
+
+def test_an_old_column_is_filled_where_it_is_null_and_that_is_not_taken_back() -> None:
+    first = revision(CREATE, id_="1")
+    last = revision(FillColumn(name="b", sql="a"), FillColumn(name="a", sql="b + 1"), id_="2")
+    log = _applied(first)
+    entry = next_entry(last, log, Held(columns=log.entries[0].schema, version=1, rows=1))
+
+    todo = work(entry, log, 1, ICEBERG)
+    assert todo.columns is not None
+    assert [type(step).__name__ for step in todo.columns.steps] == ["AlterTable"]
+    assert (todo.columns.version, todo.columns.rows) == (2, 1)
+    assert todo.fill is not None
+    assert [id_ for id_, _ in todo.fill.values] == [2, 1], "in the order of the file"
+    assert from_json(to_json(entry), "x") == entry
+    assert needs_rows(entry)
+    with pytest.raises(RefusedError, match="it filled b, and what was NULL is not known"):
+        undo_entry(Log(table=T, entries=(*log.entries, entry)), last)
+    for action, said in (
+        (FillColumn(name="x", sql="a"), "names column 'x'"),
+        (FillColumn(name="a", sql="x"), "reads column 'x'"),
+    ):
+        with pytest.raises(Unfit, match=said):
+            compiled((action,), log.entries[0].schema)
 
 
 # What a table has as properties.

@@ -22,6 +22,7 @@ from cdc_sync.core.revisions.actions import (
     CastColumn,
     CreateTable,
     DropColumn,
+    FillColumn,
     MoveColumn,
     NewColumn,
     PartitionBy,
@@ -556,3 +557,14 @@ def test_properties_are_set_taken_away_and_put_back(lake: Lake, target: Watched,
     assert held() == {"comment": "it's sold"}
     found.down(lake.name)
     assert held() == {"old": "x"}
+
+
+def test_an_old_column_is_filled_where_it_is_null(lake: Lake, target: Watched, tmp_path: Path) -> None:
+    _made_by_others(lake)
+    lake.session.sql(f"UPDATE {lake.sql_name} SET qty = NULL WHERE id = 1")
+    fill = FillColumn(name="qty", sql="cast(id * 100 as string)")
+    migrator(target, tmp_path, chain(lake.name, (Adopt(),), (fill,))).up()
+    lake.session.sql(f"INSERT INTO {lake.sql_name} VALUES (3, NULL, NULL, NULL, NULL)")
+
+    assert {row[:2] for row in rows(lake)[1]} == {(1, "100"), (2, "7"), (3, None)}
+    assert migrator(target, tmp_path, chain(lake.name, (Adopt(),), (fill,))).up().steps == ()

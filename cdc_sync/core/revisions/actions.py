@@ -110,6 +110,14 @@ class CommentColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FillColumn:
+    """The rows that are there get in a column, where they read NULL, what an expression makes of them."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionBy:
     """The table's files are divided by this from now on; alone in its revision."""
 
@@ -128,4 +136,4 @@ class SetProperties:
 
 
 ColumnAction: TypeAlias = AddColumn | DropColumn | RenameColumn | CastColumn | MoveColumn | CommentColumn
-Action: TypeAlias = CreateTable | Adopt | PartitionBy | SetProperties | ColumnAction
+Action: TypeAlias = CreateTable | Adopt | PartitionBy | SetProperties | FillColumn | ColumnAction

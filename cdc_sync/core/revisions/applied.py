@@ -31,7 +31,7 @@ class Entry:
         schema: after them.
         partitioning: what the table's files are divided by from then on, None if nothing changed about that.
         divided_before: the same before.
-        computed: by the ids of new columns, what the rows that were there get in them.
+        computed: by the ids of columns, what the rows that were there get in them, in that order.
         casts_to_null: what has no place in a column's new type became NULL.
         properties: of the table, which were set, or taken away where there is None; `properties_before` undoes it.
         replaces: revisions in effect that the one of this entry stands for from now on; nothing was changed by it.

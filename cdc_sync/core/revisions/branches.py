@@ -51,27 +51,36 @@ def _differ(
 ) -> str | None:
     """Compare the first and then the second revision with the second and then the first."""
     straight, crossed = _made(second, behind_first), _made(first, behind_second)
-    for made, revision, before in ((straight, second, first), (crossed, first, second)):
-        if isinstance(made, str):
-            return f"{revision.id} cannot come behind {before.id}: it {made}"
-    assert not isinstance(straight, str)
-    assert not isinstance(crossed, str)
-    divided = {made.partitioning for made in (_made(first, here), straight) if not isinstance(made, str)} - {None}
-    if len(divided) > 1:
-        return f"{first.id} and {second.id} both say what the table is partitioned by"
-    both = [dict(made.properties) for made in (_made(first, here), straight) if not isinstance(made, str)]
-    said = next((name for name in both[0] if name in both[-1] and both[0][name] != both[-1][name]), None)
+    if isinstance(straight, str):
+        return f"{second.id} cannot come behind {first.id}: it {straight}"
+    if isinstance(crossed, str):
+        return f"{first.id} cannot come behind {second.id}: it {crossed}"
+    one, two = compiled(first.actions, here), compiled(second.actions, here)
+    said = _both_say(one, two, here)
     if said is not None:
-        return f"{first.id} and {second.id} both say what property {said!r} is"
-    for revision, maker, changer in ((first, _made(first, here), second), (second, _made(second, here), first)):
-        cast = _read_and_cast(maker, _made(changer, here), here)
-        if cast is not None:
-            return f"{revision.id} fills from {cast!r}, whose type {changer.id} changes"
+        return f"{first.id} and {second.id} both {said}"
+    for revision, maker, changer, other in ((first, one, two, second), (second, two, one, first)):
+        read = _read_and_changed(maker, changer, here)
+        if read is not None:
+            return f"{revision.id} fills from {read!r}, whose values {other.id} changes"
     ours, theirs = _told(straight.schema), _told(crossed.schema)
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
             return f"column {name!r} depends on which of {first.id} and {second.id} comes first"
     return None
+
+
+def _both_say(one: Compiled, two: Compiled, here: InternalSchema) -> str | None:
+    """Return what both say of the table beside its columns, if not the same."""
+    if None not in (one.partitioning, two.partitioning) and one.partitioning != two.partitioning:
+        return "say what the table is partitioned by"
+    given, other = dict(one.properties), dict(two.properties)
+    name = next((name for name in given if name in other and given[name] != other[name]), None)
+    if name is not None:
+        return f"say what property {name!r} is"
+    filled = {id_ for id_, _ in one.computed} & {id_ for id_, _ in two.computed}
+    same = next((column.name for column in here.columns if column.id in filled), None)
+    return None if same is None else f"fill {same!r}"
 
 
 def _made(revision: Revision, schema: InternalSchema) -> Compiled | str:
@@ -81,13 +90,12 @@ def _made(revision: Revision, schema: InternalSchema) -> Compiled | str:
         return str(error)
 
 
-def _read_and_cast(maker: Compiled | str, changer: Compiled | str, here: InternalSchema) -> str | None:
-    """Return the name of a column that one revision fills from, and the other gives another type."""
-    if isinstance(maker, str) or isinstance(changer, str):
-        return None
+def _read_and_changed(maker: Compiled, changer: Compiled, here: InternalSchema) -> str | None:
+    """Return the name of a column that one revision fills from, and the other casts or fills."""
     read = {id_ for _, value in maker.computed for id_ in value.ids}
-    cast = {change.id for change in changer.changes if isinstance(change, UpdateColumnType)}
-    return next((column.name for column in here.columns if column.id in read & cast), None)
+    changed = {change.id for change in changer.changes if isinstance(change, UpdateColumnType)}
+    changed |= {id_ for id_, _ in changer.computed}
+    return next((column.name for column in here.columns if column.id in read & changed), None)
 
 
 def _told(schema: InternalSchema) -> dict[str, tuple[str, Column]]:

@@ -18,6 +18,7 @@ from cdc_sync.core.revisions.actions import (
     CommentColumn,
     CreateTable,
     DropColumn,
+    FillColumn,
     MoveColumn,
     NewColumn,
     PartitionBy,
@@ -61,7 +62,7 @@ class Compiled(NamedTuple):
     Attributes:
         schema: behind it.
         changes: that lead there; none in a table's first revision.
-        computed: by the ids of new columns, what the rows that are there get in them.
+        computed: by the ids of columns, what the rows that are there get in them, in the order of the actions.
         partitioning: what the table's files are to be divided by; None if nothing is said of it.
         properties: of the table, as `SetProperties` has them.
     """
@@ -101,6 +102,10 @@ def compiled(actions: Sequence[Action], before: InternalSchema | None, found: In
         if isinstance(action, (PartitionBy, SetProperties)):
             raise Unfit("stands beside other actions; partition_by and properties are alone in their revisions", index)
         try:
+            if isinstance(action, FillColumn):
+                column = _held(action.name, schema)
+                computed[column.id] = index, parse_expression(action.sql, _own(schema))
+                continue
             if isinstance(action, AddColumn) and action.fill_sql is not None:
                 computed[schema.last_column_id + 1] = index, parse_expression(action.fill_sql, _own(schema))
             if isinstance(action, CastColumn) and action.way == "expand" and change_inside(action, schema) is None:

@@ -118,6 +118,10 @@ def undo_entry(log: Log, revision: Revision) -> Entry:
         how = "made" if newest.created else "adopted"
         raise RefusedError(f"Cannot take {newest.revision} back: it {how} {log.table}, which stays as it is")
     now = log.entries[-1].schema
+    were = {column.id for column in log.entries[at - 1].schema.columns}
+    filled = next((now.column(id_).name for id_, _ in newest.computed if id_ in were), None)
+    if filled is not None:
+        raise RefusedError(f"Cannot take {newest.revision} back: it filled {filled}, and what was NULL is not known")
     before = replace(_without_finished(log, at), last_column_id=now.last_column_id)
     changes = diff(now, before)
     why = next((reason for change in changes for reason in (_lost_by(change, now, newest),) if reason), None)
@@ -197,7 +201,7 @@ def work(entry: Entry, before: Log, rows: int | None, capabilities: Capabilities
         column.id: None for step in whole.steps if isinstance(step, Backfill) for column in step.columns
     }
     values |= _computed(entry, before, rows)
-    fill = Fill(number=number, schema=entry.schema, values=tuple(sorted(values.items()))) if values else None
+    fill = Fill(number=number, schema=entry.schema, values=tuple(values.items())) if values else None
     other = tuple(_strict(step, entry) for step in whole.steps if not isinstance(step, Backfill))
     if entry.partitioning is not None and not entry.created:
         kind = capabilities.partitions or "hidden"
@@ -255,8 +259,10 @@ def _computed(entry: Entry, before: Log, rows: int | None) -> dict[int, Value]:
 
 
 def needs_rows(entry: Entry) -> bool:
-    """Whether an entry takes away, or writes anew, what rows may still have to be filled from."""
-    return any(isinstance(change, (DropColumn, UpdateColumnType)) for change in entry.changes)
+    """Whether an entry takes away, or writes anew, what rows may be left to be filled from, or fills an old column."""
+    added = {change.column.id for change in entry.changes if isinstance(change, AddColumn)}
+    fills = any(id_ not in added for id_, _ in entry.computed)
+    return fills or any(isinstance(change, (DropColumn, UpdateColumnType)) for change in entry.changes)
 
 
 def may_lose(entry: Entry, before: Log) -> tuple[tuple[Column, DataType], ...]:
