@@ -541,20 +541,20 @@ def test_members_of_structs_and_partitions_change_with_the_rows(lake: Lake, targ
 def test_properties_are_set_taken_away_and_put_back(lake: Lake, target: Watched, tmp_path: Path) -> None:
     _made_by_others(lake)
     lake.session.sql(f"ALTER TABLE {lake.sql_name} SET TBLPROPERTIES ('old' = 'x')")
-    values = (("comment", "it's sold"), ("old", None))
+    values = (("team", "it's sold"), ("old", None))
     found = migrator(target, tmp_path, chain(lake.name, (Adopt(),), (SetProperties(values=values),)))
 
     def held() -> dict[str, str]:
         rows = lake.session.sql(f"SHOW TBLPROPERTIES {lake.sql_name}").collect()
-        return {row.key: row.value for row in rows if row.key in ("comment", "old")}
+        return {row.key: row.value for row in rows if row.key in ("team", "old")}
 
     (_, planned) = found.plan().steps
     assert planned.statements == (
-        f"ALTER TABLE {lake.name} SET TBLPROPERTIES ('comment' = 'it''s sold')",
+        f"ALTER TABLE {lake.name} SET TBLPROPERTIES ('team' = 'it''s sold')",
         f"ALTER TABLE {lake.name} UNSET TBLPROPERTIES ('old')",
     )
     found.up()
-    assert held() == {"comment": "it's sold"}
+    assert held() == {"team": "it's sold"}
     found.down(lake.name)
     assert held() == {"old": "x"}
 
