@@ -234,11 +234,11 @@ def test_a_table_of_ours_is_divided_filled_and_its_column_takes_the_place_of_ano
     assert found(lake, "id", "qty") == {(1, 5), (2, 7)}
     assert lake.frame().columns == ["id", "qty", "day", "__cdc_sync_was_2", "cdc_sync_by_month_day"]
     migrated.finish()
-    properties = (SetProperties(values=(("delta.appendOnly", "false"), ("owner", "sales"))),)
+    properties = (SetProperties(values=(("delta.appendOnly", "false"), ("team", "sales"))),)
     migrator(target, tmp_path, chain(lake.name, *actions[:2], properties, actions[2])).up()
     assert lake.frame().columns == ["id", "qty", "day", "cdc_sync_by_month_day"]
     assert found(lake, "id", "qty") == {(1, Decimal("5.0")), (2, Decimal("7.0"))}
     shown = {row.key: row.value for row in lake.session.sql(f"SHOW TBLPROPERTIES {place(lake)}").collect()}
-    assert (shown["owner"], shown["delta.appendOnly"]) == ("sales", "false")
+    assert (shown["team"], shown["delta.appendOnly"]) == ("sales", "false")
     partitions = {row[0] for row in lake.frame().select("cdc_sync_by_month_day").distinct().collect()}
     assert len(partitions) == 2
