@@ -199,7 +199,7 @@ def _totals(table: Table, day: date) -> pa.Table:
 
 def _right(rows: pa.Table) -> int:
     """Return how many rows have what they are to have."""
-    product = compute.multiply(rows["qty"].cast(pa.decimal128(7, 0)), rows["price"]).cast(rows["total"].type)
+    product = compute.multiply(rows["qty"].cast(pa.decimal128(10, 0)), rows["price"]).cast(rows["total"].type)
     return int(compute.sum(compute.equal(product, rows["total"])).as_py() or 0)
 
 
