@@ -104,7 +104,7 @@ class ExplainedStep:
 
 def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
     """Put one step in words."""
-    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    table = _table(target)
     cost: Cost = "metadata"
     match step:
         case CreateTable(schema=schema, mode=mode):
@@ -148,9 +148,13 @@ def explain(step: DraftedStep, target: TargetName) -> ExplainedStep:
     return ExplainedStep(kind=type(step).__name__, cost=cost, statements=tuple(statements))
 
 
+def _table(target: TargetName) -> str:
+    return f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+
+
 def explain_fill(fill: Fill, target: TargetName) -> tuple[str, ...]:
     """Return SQL that would fill rows as a revision has them filled; `fill` is in the target's names."""
-    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    table = _table(target)
     columns = ((fill.schema.column(id_), value) for id_, value in fill.values)
     return tuple(
         _fill(table, {_quoted(column.name): _filled_from(value, column, fill.schema)}) for column, value in columns
@@ -159,7 +163,7 @@ def explain_fill(fill: Fill, target: TargetName) -> tuple[str, ...]:
 
 def explain_properties(properties: Sequence[tuple[str, str | None]], target: TargetName) -> tuple[str, ...]:
     """Return SQL that sets properties of a table, and takes away those that are None."""
-    table = f"{_quoted(target.namespace)}.{_quoted(target.name)}"
+    table = _table(target)
     given = ", ".join(
         f"{literal_text(name)} = {literal_text(value)}" for name, value in properties if value is not None
     )

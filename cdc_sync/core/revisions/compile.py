@@ -27,9 +27,8 @@ from cdc_sync.core.revisions.actions import (
     SetProperties,
 )
 from cdc_sync.core.revisions.fills import Converted, Value
-from cdc_sync.core.revisions.inside import change_inside, parse_path
+from cdc_sync.core.revisions.inside import change_inside, check_cast, parse_path
 from cdc_sync.core.schema import changes
-from cdc_sync.core.schema.casts import converts
 from cdc_sync.core.schema.changes import SchemaChange
 from cdc_sync.core.schema.derive import with_ids
 from cdc_sync.core.schema.evolve import apply, apply_all, left_neighbour
@@ -37,7 +36,7 @@ from cdc_sync.core.schema.expressions import parse_expression
 from cdc_sync.core.schema.internal import EMPTY_SCHEMA, Column, InternalSchema
 from cdc_sync.core.schema.partitioning import Partitioning, field_text
 from cdc_sync.core.schema.transforms import fits
-from cdc_sync.core.schema.types import NESTED, DataType, Default
+from cdc_sync.core.schema.types import NESTED, Default
 from cdc_sync.errors import SchemaError
 
 WAS_PREFIX = "__cdc_sync_was_"
@@ -203,7 +202,7 @@ def _expanded(action: CastColumn, schema: InternalSchema) -> tuple[SchemaChange,
     old = _held(action.name, schema)
     if isinstance(old.type, NESTED) or isinstance(action.type, NESTED):
         raise SchemaError(f"expands {old.name!r}, which is a list, map or struct; say way: exchange")
-    _check_cast(action, old, action.type)
+    check_cast(old, action.type)
     left = left_neighbour(schema, old.id)
     last = schema.columns[-1].id
     new = NewColumn(name=old.name, type=action.type, comment=old.comment)
@@ -211,14 +210,6 @@ def _expanded(action: CastColumn, schema: InternalSchema) -> tuple[SchemaChange,
     added = changes.AddColumn(column=_column(new, schema), after=left)
     moved = changes.MoveColumn(id=old.id, old_after=added.column.id, new_after=last)
     return (renamed, added) if old.id == last else (renamed, added, moved)
-
-
-def _check_cast(action: CastColumn, column: Column, after: DataType) -> None:
-    if not converts(column.type, after):
-        raise SchemaError(
-            f"casts {column.name!r} from {type_text(column.type)} to {type_text(after)}, between which there is no "
-            "cast; `cdc-sync docs type-changes` lists them"
-        )
 
 
 def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
@@ -243,7 +234,7 @@ def _change(action: ColumnAction, schema: InternalSchema) -> SchemaChange:
         case CastColumn(name=name, type=type_):
             column = _held(name, schema)
             after = with_ids(type_, schema.last_column_id, column.type)
-            _check_cast(action, column, after)
+            check_cast(column, after)
             return changes.UpdateColumnType(id=column.id, old=column.type, new=after)
         case MoveColumn(name=name, place=place):
             column = _held(name, schema)

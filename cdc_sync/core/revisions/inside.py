@@ -78,6 +78,19 @@ def change_inside(action: ColumnAction, schema: InternalSchema) -> UpdateColumnT
     return UpdateColumnType(id=column.id, old=column.type, new=after)
 
 
+def check_cast(column: Column, after: DataType) -> None:
+    """Look whether a column's values can be those of another type.
+
+    Raises:
+        SchemaError: if there is no such cast; the message continues "it ".
+    """
+    if not converts(column.type, after):
+        raise SchemaError(
+            f"casts {column.name!r} from {type_text(column.type)} to {type_text(after)}, between which there is no "
+            "cast; `cdc-sync docs type-changes` lists them"
+        )
+
+
 def _type_after(action: ColumnAction, column: Column, path: list[str], last: int) -> DataType:
     *parent, name = path
     match action:
@@ -85,11 +98,7 @@ def _type_after(action: ColumnAction, column: Column, path: list[str], last: int
             if way == "expand":
                 raise SchemaError(f"expands {'.'.join(path)!r} of {column.name!r}; say way: exchange")
             after = _with_part(column.type, path, lambda old: with_ids(type_, last, old), column.name)
-            if not converts(column.type, after):
-                raise SchemaError(
-                    f"casts {column.name!r} from {type_text(column.type)} to {type_text(after)}, between which there "
-                    "is no cast; `cdc-sync docs type-changes` lists them"
-                )
+            check_cast(column, after)
             return after
         case CommentColumn():
             raise SchemaError(f"comments on a part of {column.name!r}; comments stand at columns")
